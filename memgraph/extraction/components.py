@@ -84,6 +84,11 @@ def is_packaging(path: str) -> bool:
     return PurePosixPath(path.lower()).name in _PACKAGING
 
 
+def code_among(files: Sequence[str]) -> list[str]:
+    """Return the files that a change is about: not tests, documentation and packaging, which were changed along with them."""
+    return [file for file in files if not is_incidental(file) and not is_packaging(file)]
+
+
 def component_name(text: str) -> str | None:
     """Return the tag for a directory, file stem or scope; None for generic names (``src``, ``utils``)."""
     name = "-".join(_WORD.findall(text.casefold()))[:40]

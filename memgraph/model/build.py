@@ -11,7 +11,28 @@ from memgraph.model.base import Count, Finite, Model, Name, Timestamp, Unit, sto
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
+CommitKind = Literal["fix", "feature", "docs", "test", "refactor", "revert", "release", "dependency", "other"]
 LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
+
+
+class ChangedFile(Model):
+    """A file that a commit changed.
+
+    Attributes
+    ----------
+    kind : {"A", "M", "D", "R"}
+        Added (or copied), modified, deleted, renamed (and possibly modified).
+    added, removed : int or None
+        Lines; None for a binary file or a submodule, and where the source does not say.
+    was : str or None
+        The former path of a renamed file.
+    """
+
+    path: LogText
+    kind: Literal["A", "M", "D", "R"]
+    added: Count | None = None
+    removed: Count | None = None
+    was: LogText | None = None
 
 
 class BuildTask(Model):
@@ -43,6 +64,21 @@ class BuildTask(Model):
         The first release that contains it.
     attempt, attempts : int or None
         The number of the attempt at a task, as the source counts them, and how many there were.
+    kind : str or None
+        What kind of change a commit is: decided once, by its reader. None: it is no commit.
+    text : str
+        The whole message of a commit without trailers and markup, at most `MAX_TEXT_CHARS` characters.
+    changes : list of ChangedFile
+        The files of `files_changed`, each with what happened to it.
+    is_merge : bool
+        Whether a commit has more than one parent.
+    signed_as : str or None
+        How the commit spells its author, where `agent_name` is another spelling of the same person.
+    mentions, closes : list of int
+        Issues and pull requests of the same repository that the message mentions; those that it says it closes.
+    undoes, sweeps : list of str
+        All tasks that this one undid, where it is more than `reverts`; those that deprecated what this one removes with
+        everything that is deprecated.
     """
 
     task_id: Name
@@ -69,6 +105,15 @@ class BuildTask(Model):
     release: Name | None = None
     attempt: Count | None = None
     attempts: Count | None = None
+    kind: CommitKind | None = None
+    text: LogText = ""
+    changes: Annotated[list[ChangedFile], Field(max_length=100_000)] = Field(default_factory=list)
+    is_merge: bool = False
+    signed_as: Name | None = None
+    mentions: list[Count] = Field(default_factory=list)
+    closes: list[Count] = Field(default_factory=list)
+    undoes: list[Name] = Field(default_factory=list)
+    sweeps: list[Name] = Field(default_factory=list)
 
 
 class UserIntervention(Model):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memgraph.extraction.components import is_documentation, is_incidental
+from memgraph.extraction.readers.history.messages import is_bump
 from memgraph.extraction.rules.grounds import (
     CONNECTIVE,
     Weight,
@@ -26,7 +27,7 @@ from memgraph.extraction.rules.grounds import (
     weight_of,
 )
 from memgraph.extraction.rules.prose import Sentence, plain, sentences_of
-from memgraph.extraction.rules.subjects import Subject, content_words, is_bump, is_noise, is_trivial, reports_progress
+from memgraph.extraction.rules.subjects import Subject, content_words, is_noise, is_trivial, reports_progress
 from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_severe
 from memgraph.model.build import BuildTask
 from memgraph.text import lazy_re as re

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, first_lines
-from memgraph.extraction.readers.history.commits import Undoing, undoing_of
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
 from memgraph.extraction.rules.findings import Finding, composed, place_of, undone_text
 from memgraph.extraction.rules.prose import plain, sentences_of
@@ -112,7 +111,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
             yield _recovery(task, subject, recovered)
         elif finding := _from_task(task, subject, log, is_request=request is not None):
             yield finding
-        if task.outcome == "failure" and not _undone(task):
+        if task.outcome == "failure" and not _undoes(task):
             failures = [*failures[-99:], (task, words)]
         if is_history or task.outcome != "success":
             continue  # the prose of a commit is no procedure
@@ -142,8 +141,8 @@ def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
 
 
 def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_request: bool) -> Finding | None:
-    if undone := _undone(task):
-        return _undoing(task, undone)
+    if _undoes(task):
+        return _undoing(task)
     if task.outcome == "failure":
         error = error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
         return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(error))
@@ -168,29 +167,24 @@ def _found(kind: str, salience: float, task: BuildTask, subject: Subject, reason
     return Finding(kind, salience, key, text, reason, task, scopes=subject.scopes, **more)
 
 
-def _undone(task: BuildTask) -> Undoing | None:
-    """Return what a task undoes or does again: as its source states, else as its description quotes it."""
-    said = undoing_of(task.description)
-    if not (task.reverts or task.restores or task.undone_subject):
-        return said
-    again = task.restores is not None or (said is not None and said.is_again and task.outcome != "failure")
-    title = task.undone_subject or (said.title if said else "")
-    return Undoing(title, again, task.reverts, task.restores or task.reverts)
+def _undoes(task: BuildTask) -> bool:
+    """Return whether its source says that a task undoes another one, or does it again."""
+    return bool(task.reverts or task.restores or task.undone_subject)
 
 
-def _undoing(task: BuildTask, undone: Undoing) -> Finding | None:
+def _undoing(task: BuildTask) -> Finding | None:
     """Return a revert or its revert, if it says why: one that does not only takes back what the other change says."""
-    title = parse_subject(undone.title)
+    title = parse_subject(task.undone_subject)
     why = _reasons(task.output, title.text)
     if not why or title.kind in {"docs", "chore"}:
         return None
-    kind, salience, reason = (
-        ("restoration", 7.5, "what was reverted was done again, and why")
-        if undone.is_again
-        else ("revert", 9.5, "a revert says what did not work")
+    kind, salience, reason, concerned = (
+        ("revert", 9.5, "a revert says what did not work", task.reverts)
+        if task.outcome == "failure"
+        else ("restoration", 7.5, "what was reverted was done again, and why", task.restores)
     )
     found = Finding(kind, salience, f"{task.task_id[:380]}:{kind}", title.text, reason, task, scopes=title.scopes)
-    return replace(found, told=undone_text(found, undone.origin if undone.is_again else undone.commit, why))
+    return replace(found, told=undone_text(found, concerned, why))
 
 
 def _reasons(body: str, known: str) -> tuple[str, ...]:

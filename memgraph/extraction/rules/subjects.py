@@ -51,10 +51,6 @@ _BUMP = re.compile(
     r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|cut v?\d|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
     re.IGNORECASE,
 )
-_DEPENDENCY = re.compile(
-    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
-    re.IGNORECASE,
-)
 _PROGRESS = re.compile(
     r"(?:(?:down to|only) \d+ |\d+ (?:\w+ )?(?:tests?|failures?|errors?|warnings?) (?:left|remaining|to go|failing)|(?:part|step|phase) \d|(?:first|second|last|other|another) (?:half|part|step|cut|pass|draft|stab)\b|.{3,60}:? plumbing\W*$)",
     re.IGNORECASE,
@@ -167,11 +163,6 @@ def is_noise(line: str) -> bool:
 def reports_progress(line: str) -> bool:
     """Return whether a change only says how far its author has come with a larger one."""
     return _PROGRESS.match(line[:MAX_SUBJECT_CHARS].strip()) is not None
-
-
-def is_bump(line: str) -> bool:
-    """Return whether a change only raises the version of something it uses."""
-    return _DEPENDENCY.match(line[:MAX_SUBJECT_CHARS].strip()) is not None
 
 
 def is_trivial(text: str) -> bool:

@@ -5,13 +5,13 @@ word, they make the same statement about the same thing except for
 
 - the **value**: one number, version, date, name or place where only one can be (``port = 8080``, ``port = 9090``);
 - the **denial**: one negates the other;
-- the **reversal**: the newer one undoes the change that the older one reports (added, removed);
 - the **outcome**: what worked no longer works, in equal words.
 
 Past events stay true: two events do not conflict because their outcomes differ. A failed trial and a later success at
 the same task are a *recovery*: both are true, the failure is the lesson, and retiring it would unlearn it. An episode
-therefore conflicts only if it reports a change (which a later change undoes), or if the same action in the same
-situation succeeded first and failed later: a reader of the success should also see the failure.
+therefore conflicts only if it claims what another one claims otherwise, or if the same action in the same situation
+succeeded first and failed later: a reader of the success should also see the failure. Which commit undoes or removes
+what another one did, the reader of the history knows (`BuildTask`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE
-from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
+from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, claims_of, says_something
 from memgraph.lifecycle.contradictions.restated import is_users, replaced_in_words, restated
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
-from memgraph.text.words import overlap
 
-Kind = Literal["value", "denial", "reversal", "outcome"]
+Kind = Literal["value", "denial", "outcome"]
 NOTED: dict[Kind, str] = {
     "value": "another value",
     "denial": "one denies it",
-    "reversal": "one takes the other back",
     "outcome": "another outcome",
 }
 """Description stored in the link. The link outlasts the visibility of its ends, so it quotes neither of them."""
@@ -43,8 +41,6 @@ _LEAST_SHARED = 2
 _LONGEST_VALUE = 4
 _LEAST_ALIKE = 0.6
 """Minimum share of common words of two claims with different values."""
-_SAME_SUBJECT = 0.75
-"""Minimum share of common words of an addition and a removal."""
 _SHOWN_CHARS = 80
 
 
@@ -105,15 +101,7 @@ _HAS_MANY = _stems(
 )
 """Verbs whose objects do not exclude each other: supporting one version does not rule out another."""
 _CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
-_ADDS = _stems(
-    "add adds added introduce introduces enable enables create support allow use implement show include install"
-)
-_TAKES_AWAY = _stems(
-    "remove removes removed drop drops disable disables delete deprecate forbid hide uninstall exclude stop"
-)
 _IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
-_IS_A_CHANGE = frozenset({"git"})
-"""Sources whose episodes report changes."""
 
 
 class Conflict(NamedTuple):
@@ -158,7 +146,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
         return Conflict(found.kind, 1.0 if found.is_sure else 0.5, found.reason, found.is_sure, is_stated=True)
     episodes = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
     if all(episodes):
-        return _of_reversal(older, newer) or _of_action(older, newer) or _of_claims(older, newer)
+        return _of_action(older, newer) or _of_claims(older, newer)
     return _of_claims(older, newer)
 
 
@@ -192,32 +180,8 @@ def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     return None
 
 
-def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    if not (older.source in _IS_A_CHANGE and newer.source in _IS_A_CHANGE):
-        return None
-    (verb, rest), (its_verb, its_rest) = _verb_and_object(older), _verb_and_object(newer)
-    kinds = [(word in _ADDS, word in _TAKES_AWAY) for word in (verb, its_verb)]
-    if sorted(kinds) != [(False, True), (True, False)]:
-        return None
-    share = _share(rest, its_rest)
-    if share < _SAME_SUBJECT or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
-        return None  # removing a part of something does not undo the rest
-    done = "taken away" if its_verb in _TAKES_AWAY else "put back"
-    return Conflict("reversal", share, f"what the older one tells of was {done}")
-
-
-def _verb_and_object(memory: AgentMemory) -> tuple[str, list[str]]:
-    """Return the verb and object of a change; nothing for a fix, which names what was wrong."""
-    terms = [] if memory.content.startswith("Fix") else analyse(bare(memory.content))
-    return ("", []) if not terms else (terms[0], terms[1:])
-
-
 def _is_equal(one: str, other: str) -> bool:
     return canonical_name(one) == canonical_name(other)
-
-
-def _share(one: Sequence[str], other: Sequence[str]) -> float:
-    return round(overlap(set(one), set(other)), 2)
 
 
 def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:

@@ -290,8 +290,6 @@ def _compare(
         found.retired.add(older.id)
         found.replaced += 1
         return True
-    if conflict.kind == "reversal" and not is_known:
-        return True  # one change follows the other, so they do not contradict each other
     if not is_known:
         found.writes.append((newer.task_id, MemoryLinked(relation="CONTRADICTS", **said)))
         found.contradicting.append(newer.id)

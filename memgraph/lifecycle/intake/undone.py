@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.components import is_incidental, is_packaging
+from memgraph.extraction.components import code_among, is_packaging
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.intake.build_run import BuildRun
 from memgraph.model.build import BuildTask
@@ -21,15 +21,7 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.memory import RECORD_SOURCE, AgentMemory, id_of
 from memgraph.ports import is_release
 from memgraph.store.query import Reader
-from memgraph.text import lazy_re as re
 
-_SWEEPS = re.compile(
-    r"(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(?:all |the )?(?:previously |old |long )?deprecat(?:ed|ions?)"
-    r"(?: (?:code|functions?|features?|things|stuff|api|apis|methods?|names?|aliases|functionality)){0,2}(?:\s*\(#\d{1,7}\))?\W*$",
-    re.IGNORECASE,
-)
-"""A commit that removes what was deprecated, without naming it."""
-_DEPRECATES = re.compile(r"deprecat", re.IGNORECASE)
 _COMMIT_CHARS = 12
 _MOST_PATHS = 2_000
 _REVERTED = "its change was reverted by commit {}"
@@ -114,12 +106,14 @@ class Undone:
 
     def _apply(self, task: BuildTask, project: str, own: Sequence[_Subject]) -> None:
         commit = task.task_id[:_COMMIT_CHARS]
-        ends = ((task.reverts, _REVERTED), (task.takes_back, _REVERTED), (task.removes, _GONE))
-        for sha, reason in ends:
-            for subject in self._of_commit(sha, project) if sha else ():
+        reverted = dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back)), _REVERTED)
+        removed = dict.fromkeys(filter(None, (task.removes, *task.sweeps)), _GONE)
+        for sha, reason in {**removed, **reverted}.items():
+            for subject in self._of_commit(sha, project):
                 self._end(subject, task, reason.format(commit))
-                said = "what it describes was removed" if reason == _GONE else "the change was reverted"
-                self._link(own, "SUPERSEDES", subject, said)
+                if sha not in task.sweeps:
+                    said = "what it describes was removed" if reason == _GONE else "the change was reverted"
+                    self._link(own, "SUPERSEDES", subject, said)
         if task.restores:
             for subject in self._of_commit(task.restores, project):
                 if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
@@ -127,13 +121,6 @@ class Undone:
         if task.mends:
             for subject in self._of_commit(task.mends, project):
                 self._link(own, "RELATED_TO", subject, "corrects that change")
-        if _SWEEPS.match(task.description):
-            changed = frozenset(task.files_changed[:_MOST_PATHS])
-            for path in sorted(changed):
-                for subject in self._of_file(path, project):
-                    is_deprecation = _DEPRECATES.match(subject.get("content")) is not None
-                    if is_deprecation and (code := _code(subject.get("files_involved"))) and changed.issuperset(code):
-                        self._end(subject, task, _GONE.format(commit))
         gone = frozenset(task.files_removed[:_MOST_PATHS])
         for path in sorted(gone):
             for subject in self._of_file(path, project):
@@ -211,10 +198,5 @@ def _by_commit(build: BuildRun) -> dict[str, list[_Subject]]:
 
 def _is_gone(files: Sequence[str] | None, gone: frozenset[str]) -> bool:
     """Return whether what a memory concerns is gone: its code, or all its files if it has no code."""
-    code = _code(files)
+    code = code_among(files or ())
     return gone.issuperset(code or files or ["?"]) and not all(map(is_packaging, files or ()))
-
-
-def _code(files: Sequence[str] | None) -> list[str]:
-    """Return the files that a change is about: not tests, documentation and packaging, which were changed along with them."""
-    return [file for file in files or () if not is_incidental(file) and not is_packaging(file)]

@@ -11,12 +11,15 @@ success.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
+from typing import Literal
 
 from memgraph.extraction.readers.history.commits import Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.history.messages import issues_in, kind_of, plain_text
 from memgraph.extraction.readers.source import SourceRecord, beginning, shortened, storable_text
-from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
+from memgraph.model.base import MAX_TEXT_CHARS
+from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, TaskOutcome
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 
@@ -35,6 +38,7 @@ _MOVES = re.compile(
     re.IGNORECASE,
 )
 _REMOVES = re.compile(r"\b(?:remov|drop|delet|retir|purg)(?:e|es|ed|s|ped|ing|ping|al)?\b", re.IGNORECASE)
+_KIND_OF_STATUS: dict[str, Literal["A", "M", "D", "R"]] = {"A": "A", "C": "A", "D": "D", "R": "R"}
 _MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
 """Names that many folders have a file of."""
 
@@ -45,7 +49,12 @@ def is_sha(text: str) -> bool:
 
 
 def grouped(
-    commits: Iterable[tuple[Commit | str, str]], *, project_id: str, cursor: str, recent: RecentCommits
+    commits: Iterable[tuple[Commit | str, str]],
+    *,
+    project_id: str,
+    cursor: str,
+    recent: RecentCommits,
+    repositories: Collection[str] = (),
 ) -> Iterator[SourceRecord]:
     """Yield a record per build of these commits, in order.
 
@@ -60,6 +69,8 @@ def grouped(
         The cursor before the first of them.
     recent : RecentCommits
         The preceding commits; extended.
+    repositories : collection of str
+        Names of the repository; see `issues_in`.
     """
     group: list[Commit] = []
     settled = reached = cursor
@@ -68,13 +79,13 @@ def grouped(
             yield SourceRecord(None, settled, 1, commit)
             continue
         if group and not _continues(group, commit):
-            yield _record(group, reached, project_id, recent)
+            yield _record(group, reached, project_id, recent, repositories)
             settled, group = reached, []
         group.append(commit)
         reached = at
     if group:
         # the last group may still grow: only a full one is final
-        yield _record(group, reached if len(group) == MAX_COMMITS else settled, project_id, recent)
+        yield _record(group, reached if len(group) == MAX_COMMITS else settled, project_id, recent, repositories)
 
 
 def _continues(group: list[Commit], commit: Commit) -> bool:
@@ -83,17 +94,19 @@ def _continues(group: list[Commit], commit: Commit) -> bool:
     return len(group) < MAX_COMMITS and commit.author == last.author and abs(commit.when - last.when) <= MAX_GAP
 
 
-def _record(group: list[Commit], cursor: str, project_id: str, recent: RecentCommits) -> SourceRecord:
+def _record(
+    group: list[Commit], cursor: str, project_id: str, recent: RecentCommits, repositories: Collection[str]
+) -> SourceRecord:
     try:
-        return SourceRecord(_build(group, project_id, recent), cursor, len(group))
+        return SourceRecord(_build(group, project_id, recent, repositories), cursor, len(group))
     except ValueError as error:  # an invalid value costs its own build, not the run
         return SourceRecord(None, cursor, len(group), f"commit {group[0].sha[:12]}: {error}")
 
 
-def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> BuildEventLog:
+def _build(group: list[Commit], project_id: str, recent: RecentCommits, repositories: Collection[str]) -> BuildEventLog:
     tasks = []
     for commit in group:
-        tasks.append(_task(commit, recent))
+        tasks.append(_task(commit, recent, repositories))
         recent.add(commit)
     outcomes = {task.outcome for task in tasks}
     times = sorted(commit.when for commit in group)
@@ -108,7 +121,7 @@ def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> Build
     )
 
 
-def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
+def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) -> BuildTask:
     subject = commit.subject
     undoing = recent.undoing(commit)
     again = undoing is not None and undoing.is_again
@@ -121,6 +134,11 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         outcome, taken_back = "failure", undoing.origin if undoing.origin != undoing.commit else None
     files = commit.files[:_MAX_FILES]
     removed, renamed = _moved(files, subject)
+    undoes = undoing is not None and not again
+    mentions, closes = issues_in(commit.message[:_MAX_BODY_CHARS], repositories)
+    if undoing:  # the issues in a quoted title are closed by that change
+        closes = issues_in(commit.body[:_MAX_BODY_CHARS], repositories)[1]
+    title = undoing.title if undoing and again and undoing.title else subject
     return BuildTask(
         task_id=commit.sha,
         agent_name=storable_text(commit.author).strip()[:400] or "unknown",
@@ -140,6 +158,25 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         release=commit.release or None,
         mends=mended,
         mends_subject=beginning(storable_text(recent.subject_of(mended)), _MAX_SUBJECT_CHARS) if mended else "",
+        kind=kind_of(title, [file.path for file in files], undoes=undoes, closes=bool(closes)),
+        text=beginning(storable_text(plain_text(subject, commit.body)), MAX_TEXT_CHARS),
+        changes=[_changed(file) for file in files if storable_text(file.path)],
+        is_merge=commit.is_merge,
+        signed_as=storable_text(commit.signed_as).strip()[:400] or None,
+        mentions=mentions,
+        closes=closes,
+        undoes=[undoing.commit, *undoing.others] if undoing and undoing.commit and undoing.others else [],
+        sweeps=recent.swept_by(commit),
+    )
+
+
+def _changed(file: FileChange) -> ChangedFile:
+    return ChangedFile(
+        path=storable_text(file.path)[:_MAX_PATH_CHARS],
+        kind=_KIND_OF_STATUS.get(file.status, "M"),
+        added=file.added,
+        removed=file.removed,
+        was=storable_text(file.was)[:_MAX_PATH_CHARS] if file.status == "R" else None,
     )
 
 

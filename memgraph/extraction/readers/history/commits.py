@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
 
+from memgraph.extraction.components import code_among
+from memgraph.extraction.readers.history.messages import bare, parted, without_trailers
 from memgraph.text import lazy_re as re
 from memgraph.text.words import overlap
 
 RECENT_COMMITS = 5_000
-_MAX_SUBJECT_LINES = 3
-_MAX_WRAPPED_LINES = 12
-_LEAST_WRAPPED_CHARS = 60
-"""A first line of this length that goes on in the next one is the beginning of a paragraph; a shorter one is a title."""
 _MAX_SUBJECT_CHARS = 2_000
 _MAX_MESSAGE_CHARS = 50_000
+_MAX_NAMED = 50
 _LEAST_SAME = 0.8
 _LEAST_WORDS = 3
 _LONGEST_AGO = timedelta(days=365)
@@ -31,15 +33,20 @@ _TURN = re.compile(
 """A subject that undoes something or does it again, and what."""
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
 _NAMED = re.compile(
-    r"(?:the )?(?:changes? (?:in|of|from) )?(?:(?:(?:commit|changeset|revision)s? )?((?=[a-f]*\d)[0-9a-f]{7,64})|(?:PR |pull request )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-)(\d{1,7}))\b",
+    r"(?:(?:,|\s+(?:and|&)|,\s*and)\s+)?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
+    r"(?:PRs? |pull requests? )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-|https?://\S{1,200}/(?:pull|merge_requests)/)(\d{1,7}))\b",
     re.IGNORECASE,
 )
-"""A commit or a pull request."""
+"""A commit or a pull request, alone or as the next of several."""
 _THIS_REVERTS = re.compile(
-    r"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?=\S.{0,30}\d)",
+    r"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?=\S.{0,120}\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of a body that names what its commit reverts."""
+_SAYS_SO = re.compile(
+    r"\b(?:revert\w*|un-?d(?:o|oes|oing|id|one)|(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)|re-?(?:appl(?:y|ied|ies)|land|instat)\w*)\b",
+    re.IGNORECASE,
+)
 _SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
 """A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
 _OBJECT = re.compile(r"(?:the\s+)?(?:changes? (?:to|of|in)\s+)?(.{10,300})", re.IGNORECASE)
@@ -48,6 +55,13 @@ _REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|pe
 _ADDITION = re.compile(
     r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
 )
+_SWEEPS = re.compile(
+    r"(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(?:all |the )?(?:previously |old |long )?deprecat(?:ed|ions?)"
+    r"(?: (?:code|functions?|features?|things|stuff|api|apis|methods?|names?|aliases|functionality)){0,2}(?:\s*\(#\d{1,7}\))?\W*$",
+    re.IGNORECASE,
+)
+"""A commit that removes what was deprecated, without naming it."""
+_DEPRECATES = re.compile(rf"{_PREFIX}deprecat", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"`?(?=[\w.]*[_.])([\w.]{4,80})(?:\(\))?`?(?:\s*\((?:#|GH-)\d{1,7}\))?\.?$")
 _MENDS = re.compile(
     r"\b(?:introduced|broken?|broke|regress(?:ed|ion)|caused|follow[- ]?up|followup|fix(?:es|ed)?|amends?|mistake|bug|since|after|oversight|leftovers?)\b"
@@ -60,29 +74,36 @@ _FIXUP = re.compile(r'(?:(?:fixup|squash|amend)! |follow[- ]?up (?:to|of|for) ")
 _MENDS_REQUEST = re.compile(
     r"\b(?:introduced|broken?|broke|regress\w{2,4}|caused|follow[- ]?up|followup|oversight)\b", re.IGNORECASE
 )
-_CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
-_IMPORTED = re.compile(r"\A\[[^\]\n]{1,200}\][ \t]*\n+")
-"""A line that a tool put before a message, whose next line is its title."""
-_TRAILER = re.compile(
-    r"(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|assisted-by|cc|change-id|"
-    r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
-    re.IGNORECASE,
-)
 _SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support"})
 _WORD = re.compile(r"[^\W_][\w.-]*")
 
 
 class FileChange(NamedTuple):
-    """A changed file: git's status letter, its path, and its earlier path if it was renamed or copied."""
+    """A changed file: git's status letter, its path, its earlier path if it was renamed or copied, lines, and blobs where they are known."""
 
     status: str
     path: str
     was: str = ""
+    added: int | None = None
+    removed: int | None = None
+    blobs: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Commit:
-    """One commit from either source; `message` is complete, `when` is its author's time, `release` the first one that contains it."""
+    """One commit from either source.
+
+    Attributes
+    ----------
+    author, signed_as : str
+        The person, and the commit's spelling of the author.
+    when : datetime
+        Its author's time.
+    message : str
+        All of it.
+    release : str
+        The first one that contains it.
+    """
 
     sha: str
     author: str
@@ -90,30 +111,29 @@ class Commit:
     message: str
     files: tuple[FileChange, ...] = ()
     release: str = ""
+    is_merge: bool = False
+    signed_as: str = ""
 
     @property
     def subject(self) -> str:
-        """The message's first line, with the lines that continue its sentence, as git shows it."""
-        return self._parted()[0]
+        """The message's title; see `parted`."""
+        return self._parted[0]
 
-    @property
+    @cached_property
     def body(self) -> str:
-        """The text after the subject, without trailers, which name people and tools instead of what happened."""
-        lines = (line.rstrip() for line in self._parted()[1].splitlines() if not _TRAILER.match(line.strip()))
-        return "\n".join(lines).strip("\n").rstrip()
+        """The text after the title, without trailers."""
+        return without_trailers(self._parted[1])
 
+    @cached_property
     def _parted(self) -> tuple[str, str]:
-        message = self.message.strip()
-        imported = _IMPORTED.match(message)
-        first, _, rest = message[imported.end() if imported else 0 :].partition("\n")
-        subject, after = first.strip(), rest
-        is_wrapped = len(first) >= _LEAST_WRAPPED_CHARS
-        for _ in range(_MAX_WRAPPED_LINES if is_wrapped else 0 if imported else _MAX_SUBJECT_LINES):
-            line, _, later = after.partition("\n")
-            if subject.endswith((".", ":", ";", "!")) or not _CONTINUES.match(line) or _TRAILER.match(line.strip()):
-                return subject, after
-            subject, after = f"{subject} {line.strip()}", later
-        return (subject, after) if is_wrapped else (first.strip(), rest)
+        return parted(self.message)
+
+    def change(self, *, inverse: bool = False) -> int | None:
+        """Return a number for what the commit, or its inverse, makes of which contents; None if they are not known."""
+        if not self.files or not all(any(file.blobs) for file in self.files):
+            return None
+        step = -1 if inverse else 1
+        return hash(frozenset(((file.was or file.path, file.path)[::step], file.blobs[::step]) for file in self.files))
 
 
 class Undoing(NamedTuple):
@@ -127,9 +147,11 @@ class Undoing(NamedTuple):
     """The commit that is reverted, which may be a revert itself."""
     origin: str | None
     """The commit that made the change first."""
+    others: tuple[str, ...] = ()
+    """Further commits that are reverted."""
 
 
-def undoing_of(subject: str) -> Undoing | None:
+def _said_in(subject: str) -> Undoing | None:
     """Return what a subject says that it undoes by quoting it; None if it quotes nothing."""
     turns, title = 0, subject[:_MAX_SUBJECT_CHARS]
     while turns < _MAX_TURNS and (match := _TURN.match(title)) and (quoted := _QUOTED.match(match["what"])):
@@ -137,12 +159,23 @@ def undoing_of(subject: str) -> Undoing | None:
     return Undoing(title, turns % 2 == 0, None, None) if turns else None
 
 
+def _named_in(text: str, at: int) -> Iterator[re.Match[str]]:
+    """Yield the commits and requests that are named one after the other from a place of a text."""
+    while named := _NAMED.match(text, at):
+        yield named
+        at = named.end()
+
+
 class _Kept(NamedTuple):
     subject: str
+    bare: str
     body: int
     """Its hash."""
+    change: int | None
     when: datetime
     undoing: Undoing | None
+    deprecates: frozenset[str]
+    """The code whose change deprecates something."""
 
 
 class RecentCommits:
@@ -152,6 +185,8 @@ class RecentCommits:
         self._limit = limit
         self._kept: dict[str, _Kept] = {}
         self._by_subject: dict[str, str] = {}
+        self._by_bare: dict[str, str] = {}
+        self._by_change: dict[int, str] = {}
         self._by_request: dict[str, str] = {}
         self._undone: dict[str, str] = {}
         """The commits that reverted others, by those."""
@@ -160,23 +195,32 @@ class RecentCommits:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_SUBJECT_CHARS]
         undoing = self.undoing(commit)
-        self._kept[commit.sha] = _Kept(subject, hash(commit.body), commit.when, undoing)
+        code = code_among([file.path for file in commit.files]) if _DEPRECATES.match(subject) else ()
+        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing, frozenset(code))
+        self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
                 self._undone.pop(undoing.origin, None)
             else:
                 self._undone[undoing.origin] = commit.sha
-        self._by_subject[subject] = commit.sha
-        if request := _request(subject):
-            self._by_request[request] = commit.sha
+        for known, key in self._keys(kept):
+            known[key] = commit.sha
         if len(self._kept) > self._limit:
             oldest = next(iter(self._kept))
             forgotten = self._kept.pop(oldest)
             self._undone = {one: by for one, by in self._undone.items() if oldest not in (one, by)}
-            if self._by_subject.get(forgotten.subject) == oldest:
-                del self._by_subject[forgotten.subject]
-            if (request := _request(forgotten.subject)) and self._by_request.get(request) == oldest:
-                del self._by_request[request]
+            for known, key in self._keys(forgotten):
+                if known.get(key) == oldest:
+                    del known[key]
+
+    def _keys(self, kept: _Kept) -> Iterator[tuple[dict[Any, str], str | int]]:
+        """Yield the ways to find a commit."""
+        yield self._by_subject, kept.subject
+        yield self._by_bare, kept.bare
+        if kept.change is not None:
+            yield self._by_change, kept.change
+        if request := _request(kept.subject):
+            yield self._by_request, request
 
     def subject_of(self, sha: str) -> str:
         """Return the subject of a commit; empty if it is not known."""
@@ -199,40 +243,76 @@ class RecentCommits:
         return None
 
     def undoing(self, commit: Commit) -> Undoing | None:
-        """Return what `commit` reverts or does again: by the id in its body, the subject it quotes, its request, or its words."""
-        said = undoing_of(commit.subject)
-        named = self._reverted_by(commit)
-        if named is None:
-            named = self._by_subject.get(said.title) if said else None
-            if said and said.is_again:  # its subject quotes the change, not the revert
-                return said._replace(commit=self._undone.get(named or ""), origin=named)
-        if named is None or named not in self._kept:
-            return said._replace(commit=named) if said else Undoing("", False, named, None) if named else None
-        if earlier := self._kept[named].undoing:
-            return earlier._replace(is_again=not earlier.is_again, commit=named)
-        return Undoing(self._kept[named].subject, False, named, named)
+        """Return what `commit` reverts or does again.
 
-    def _reverted_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit that `commit` reverts, unless only a quoted subject says which."""
+        It is what the title or a line of the body names by id or request, else the title that it quotes or has nearly
+        the words of, else, if the message speaks of a revert, the commit whose contents it changes back exactly.
+        """
+        said = _said_in(commit.subject)
+        found = list(self._reverted_by(commit))
+        known = [sha for sha in found if sha in self._kept]
+        titled = self._titled(said.title) if said and not known else None
+        if said and said.is_again and not known:  # its subject quotes the change, not the revert
+            return said._replace(commit=self._undone.get(titled or ""), origin=titled)
+        sha = next(filter(None, (*known, titled, *found)), None)
+        if sha is None and _SAYS_SO.search(commit.message[:_MAX_SUBJECT_CHARS]):
+            sha = self._changed_back_by(commit)
+        if sha is None:
+            return said
+        if sha not in self._kept:
+            return said._replace(commit=sha) if said else Undoing("", False, sha, None)
+        others = tuple(one for one in known if one != sha)
+        kept = self._kept[sha]
+        if earlier := kept.undoing:
+            return earlier._replace(is_again=not earlier.is_again, commit=sha, others=others)
+        return Undoing(kept.subject, False, sha, sha, others)
+
+    def _changed_back_by(self, commit: Commit) -> str | None:
+        """Return the commit whose contents `commit` changes back exactly."""
+        change = commit.change(inverse=True)
+        return None if change is None else self._by_change.get(change)
+
+    def _reverted_by(self, commit: Commit) -> Iterator[str]:
+        """Yield the commits that `commit` names as reverted: by id, which need not be known, by request, or by their title's words."""
         subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
         turn = _TURN.match(subject)
         what = turn["what"] if turn else ""
-        says = [_NAMED.match(what)]
+        places = [(what, 0)]
         if turn or not _SQUASHED.search(body):
-            says += [_NAMED.match(body, line.end()) for line in _THIS_REVERTS.finditer(body)]
-        for named in filter(None, says):
-            if sha := self._resolved(named[1].lower(), guess=True) if named[1] else self._by_request.get(named[2]):
-                return sha
-        if turn and turn["undo"] and not what.startswith(('"', "“")) and (match := _OBJECT.match(what)):
-            return self._by_subject.get(what) or self._resembling(match[1], commit)
-        return None
+            places += [(body, line.end()) for line in _THIS_REVERTS.finditer(body)]
+        is_named = False
+        for named in chain.from_iterable(_named_in(text, at) for text, at in places[:_MAX_NAMED]):
+            is_id = named[1] is not None
+            sha = self._resolved(named[1].lower(), guess=True) if is_id else self._by_request.get(named[2])
+            if sha:
+                is_named = True
+                yield sha
+        if not is_named and turn and turn["undo"] and not what.startswith(('"', "“")):
+            words = _OBJECT.match(what)
+            if sha := words and (self._titled(what) or self._resembling(words[1], commit)):
+                yield sha
+
+    def _titled(self, title: str) -> str | None:
+        """Return the latest commit of a title, which may be without its issues, or cut off after some words."""
+        if sha := self._by_subject.get(title):
+            return sha
+        begins = bare(title)
+        if sha := self._by_bare.get(begins):
+            return sha
+        if len(begins.split()) < _LEAST_WORDS:
+            return None
+        return next((sha for sha in reversed(self._kept) if self._kept[sha].bare.startswith(begins)), None)
 
     def reversed_by(self, commit: Commit) -> str | None:
-        """Return the sha of the revert that `commit` takes back: it makes the reverted change again, under the same title."""
+        """Return the commit that `commit` takes back without calling it a revert.
+
+        It is the revert of a change that it makes again, under the same title; or it changes the contents back exactly.
+        """
         revert = self._undone.get(self._by_subject.get(commit.subject) or "")
         if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
             return revert
-        return None
+        is_removal = all(file.status == "D" for file in commit.files)
+        return None if is_removal else self._changed_back_by(commit)
 
     def removed_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
@@ -240,6 +320,13 @@ class RecentCommits:
         if match and (named := _IDENTIFIER.match(match[1])):
             return self._naming(named[1])
         return self._resembling(match[1], commit, within=None, verb=_ADDITION) if match else None
+
+    def swept_by(self, commit: Commit) -> list[str]:
+        """Return the commits that deprecated what `commit` removes without naming it: it changes all the code that they did."""
+        if not _SWEEPS.match(commit.subject):
+            return []
+        changed = {file.path for file in commit.files}
+        return [sha for sha, kept in self._kept.items() if kept.deprecates and changed.issuperset(kept.deprecates)]
 
     def _naming(self, identifier: str) -> str | None:
         """Return the latest commit that added or deprecated what an identifier names, and nothing else."""

@@ -18,6 +18,7 @@ from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.history.people import Spelling, persons
 from memgraph.extraction.readers.history.releases import first_releases, tagged
 from memgraph.extraction.readers.source import SourceRecord, project_of
 from memgraph.model.base import MAX_NAME_CHARS
@@ -34,12 +35,18 @@ _SAFE = (
     *("-c", "protocol.allow=never"),
     "--no-pager",
 )
-_FORMAT = "--format=%H%n%aN%n%at %ct%n%B"
+_FORMAT = "--format=%H %P%n%aN%n%aE%n%at %ct%n%B"
 _TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
 _LOG = ("-z", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
 _KEPT_VARIABLE = re.compile(r"GIT_CONFIG_(?:COUNT|(?:KEY|VALUE)_\d{1,4}|GLOBAL|SYSTEM|NOSYSTEM)")
 """Variables that name the user's settings, such as which repositories of others are safe."""
-_STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}")
+_STATUS = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([ACDMRTUXB])\d{0,3}")
+_LINES = re.compile(r"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
+_SUBMODULE = "160000"
+_FILES = ("--raw", "--abbrev=16", "--diff-algorithm=myers")
+_OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
+_WITHOUT_CONTENTS = (*_FILES, "--find-renames=100%")
+_REMOTE = re.compile(r"(?:\w+://)?(?:[^@/\s]+@)?[^:/\s]+(?::\d+)?[:/]([^\s]+?)(?:\.git)?/?")
 _MAX_COMPLAINT_CHARS = 600
 _MAX_TOKEN_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
@@ -134,11 +141,14 @@ class GitReader:
         recent = RecentCommits()
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent)
+        # what an earlier run read comes first, so that it keeps its names
+        people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
         yield from grouped(
-            chain.from_iterable(self._commits(span, releases) for span in spans),
+            chain.from_iterable(self._commits(span, releases, people) for span in spans),
             project_id=self.project_id,
             cursor=start,
             recent=recent,
+            repositories=self._names(),
         )
 
     def _spans(self, cursor: str, head: str) -> list[_Span]:
@@ -150,9 +160,33 @@ class GitReader:
                 return [span, _Span(span.head, head)]
         return [_Span("", head)]
 
-    def _commits(self, span: _Span, releases: Mapping[str, str]) -> Iterator[tuple[Commit | str, str]]:
+    def _authors(self, *revisions: str) -> Iterator[Spelling]:
+        """Yield the spellings of the authors of commits, the oldest first."""
+        found: dict[Spelling, None] = {}
+        with self._running("log", "-z", "--format=%aN%n%aE", "--encoding=UTF-8", *revisions, "--") as output:
+            for token in _tokens(output):
+                name, _, address = token.strip("\n").partition("\n")
+                found.pop((name, address), None)
+                found[name, address] = None
+        return reversed(found)
+
+    def _names(self) -> frozenset[str]:
+        """Return the names of the repository at its remotes, such as ``owner/name``, in lower case."""
+        urls = (self._asked("config", "--get-regexp", r"^remote\..*\.url$", required=False) or "").splitlines()
+        matches = (_REMOTE.fullmatch(url.partition(" ")[2].strip()) for url in urls)
+        return frozenset(match[1].casefold() for match in matches if match)
+
+    def _commits(
+        self, span: _Span, releases: Mapping[str, str], people: Mapping[Spelling, str], *, is_whole: bool = True
+    ) -> Iterator[tuple[Commit | str, str]]:
         if span.base == span.head:
             return
+
+        def placed(commit: Commit | str) -> tuple[Commit | str, str]:
+            if isinstance(commit, str):
+                return commit, span.cursor("")
+            return replace(commit, release=releases.get(commit.sha, "")), span.cursor(commit.sha)
+
         # A cheap walk determines the order first; only commits after `done` are compared with their parents.
         with tempfile.TemporaryFile() as shas:
             with self._running("rev-list", "--reverse", "--date-order", *span.revisions, "--") as listing:
@@ -165,19 +199,30 @@ class GitReader:
                 return  # without an explicit commit, git would use HEAD
             shas.seek(0)
             lacking = self._filtered()
-            # what a partial clone lacks is not fetched: without files, only equal ones are seen to be renamed
-            names = () if "tree:" in lacking else ("--name-status", f"--find-renames={'100%' if lacking else '50%'}")
+            # what a partial clone lacks is not fetched: without contents, only equal files are seen to be renamed
+            names = () if "tree:" in lacking else _OF_ALL if is_whole and not lacking else _WITHOUT_CONTENTS
             if not names:
                 yield (
                     "the changed files are unknown: the clone lacks its trees (made with --filter=tree)",
                     span.cursor(""),
                 )
-            with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, *names, _FORMAT, stdin=shas) as output:
-                for commit in _parsed(_tokens(output)):
-                    if isinstance(commit, str):
-                        yield commit, span.cursor("")
-                    else:
-                        yield replace(commit, release=releases.get(commit.sha, "")), span.cursor(commit.sha)
+            done, last = span.done, None  # the last one may be incomplete if git fails
+            arguments = ("log", "--no-walk=unsorted", "--stdin", *_LOG, *names, _FORMAT)
+            try:
+                with self._running(*arguments, stdin=shas) as output:
+                    for commit in _parsed(_tokens(output), people):
+                        if last is not None:
+                            yield placed(last)
+                            done = last.sha if isinstance(last, Commit) else done
+                        last = commit
+            except SourceError:
+                if names is not _OF_ALL:
+                    raise
+                # contents of a file are missing: the rest is read without them
+                yield from self._commits(replace(span, done=done), releases, people, is_whole=False)
+            else:
+                if last is not None:
+                    yield placed(last)
 
     def _releases(self, head: str) -> dict[str, str]:
         """Return the first release that contains each commit. Tags on other branches count, too."""
@@ -235,10 +280,11 @@ class GitReader:
         return self._asked("config", "--get-regexp", r"^remote\..*\.partialclonefilter$", required=False) or ""
 
     def _recall(self, done: str, recent: RecentCommits) -> None:
-        """Add the commits up to `done` to `recent`, without reading their files."""
+        """Add the commits up to `done` to `recent`, without reading the contents of their files."""
         limit = f"--max-count={RECENT_COMMITS}"
-        with self._running("log", "-z", limit, "--date-order", "--encoding=UTF-8", _FORMAT, done, "--") as output:
-            earlier = [_commit(token, []) for token in _tokens(output)]
+        names = () if "tree:" in self._filtered() else _WITHOUT_CONTENTS
+        with self._running("log", limit, "--date-order", *_LOG, *names, _FORMAT, done, "--") as output:
+            earlier = list(_parsed(_tokens(output), {}))
         for commit in reversed(earlier):
             if isinstance(commit, Commit):
                 recent.add(commit)
@@ -336,27 +382,38 @@ def _tokens(output: IO[bytes]) -> Iterator[str]:
         yield held.decode("utf-8", errors="replace")
 
 
-def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
-    """Group tokens: a header is longer than any status, and a status is followed by a path."""
+def _parsed(tokens: Iterator[str], people: Mapping[Spelling, str]) -> Iterator[Commit | str]:
+    """Group tokens: no header looks like a status or a count of lines. A status is followed by a path, or by two."""
     header: str | None = None
-    files: list[FileChange] = []
+    files: dict[str, FileChange] = {}
     for token in tokens:
-        status = token.lstrip("\n")
-        if header is not None and _STATUS.fullmatch(status):
+        said = token.lstrip("\n")
+        if header is not None and (status := _STATUS.fullmatch(said)):
             path = next(tokens, "")
-            was = path if status[0] in "RC" else ""
-            files.append(FileChange(status[0], next(tokens, path) if was else path, was))
-            continue
-        if header is not None:
-            yield _commit(header, files)
-        header, files = status, []
+            was = path if status[5] in "RC" else ""
+            path = next(tokens, path) if was else path
+            blobs = ("", "") if _SUBMODULE in status.group(1, 2) else (status[3], status[4])
+            files[path] = FileChange(status[5], path, was, blobs=blobs)
+        elif header is not None and (lines := _LINES.fullmatch(said)):
+            was, path = ("", lines[3]) if lines[3] else (next(tokens, ""), next(tokens, ""))
+            if lines[1] != "-" and path in files and any(files[path].blobs):
+                files[path] = files[path]._replace(added=int(lines[1]), removed=int(lines[2]))
+        else:
+            if header is not None:
+                yield _commit(header, files, people)
+            header, files = said, {}
     if header is not None:
-        yield _commit(header, files)
+        yield _commit(header, files, people)
 
 
-def _commit(header: str, files: list[FileChange]) -> Commit | str:
-    sha, author, date, message = [*header.split("\n", 3), "", "", ""][:4]
+def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelling, str]) -> Commit | str:
+    ids, name, address, date, message = [*header.split("\n", 4), "", "", "", ""][:5]
+    sha, *parents = ids.split() or [""]
+    person = people.get((name, address), name)
+    spelling = name if name != person else ""
     for seconds in date.split():  # its author's, else its committer's
         with suppress(ValueError, OverflowError, OSError):
-            return Commit(sha, author, datetime.fromtimestamp(int(seconds), UTC), message, tuple(files))
+            when = datetime.fromtimestamp(int(seconds), UTC)
+            changed = tuple(files.values())
+            return Commit(sha, person, when, message, changed, is_merge=len(parents) > 1, signed_as=spelling)
     return f"commit {sha[:12]}: no date that can be read"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import shutil
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,16 +16,18 @@ from memgraph.errors import SourceError
 from memgraph.extraction.readers.files import Unpacked, lines, opened
 from memgraph.extraction.readers.history.commit_sessions import grouped
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.history.people import Spelling, persons
 from memgraph.extraction.readers.source import FileReader, SourceRecord
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import month_of
 
 MAX_LINE_BYTES = 64 * 1024
+_MAX_AUTHOR_BYTES = 1_000
 MAX_COMMIT_BYTES = 4 * 1024 * 1024
 _COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
 """A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
 _CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
-_AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<.*> (\d{1,19} [+-]\d{4,6}))?")
+_AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<([^>]*)>(?: (\d{1,19} [+-]\d{4,6}))?)?")
 _STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
 _CLOCK = r"(?P<time>\d\d:\d\d:\d\d)"
 _DATES = (
@@ -63,6 +65,7 @@ class SavedGitLogReader(FileReader):
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
         super().__init__(path, project_id=project_id)
         self._oldest = ""
+        self._people: dict[Spelling, str] = {}
         self._problem: str | None = None
 
     @property
@@ -96,11 +99,11 @@ class SavedGitLogReader(FileReader):
                 yield SourceRecord(None, start, 0, self._problem)
             recent = RecentCommits()
             for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
-                earlier = _commit_at(stream, offset)
+                earlier = _commit_at(stream, offset, {})
                 if isinstance(earlier, Commit):
                     recent.add(earlier)
             commits = (
-                (_commit_at(stream, offset), f"{_sha_at(stream, offset)}@{index}")
+                (_commit_at(stream, offset, self._people), f"{_sha_at(stream, offset)}@{index}")
                 for index, offset in enumerate(offsets[done:], start=done)
             )
             yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
@@ -118,20 +121,25 @@ class SavedGitLogReader(FileReader):
         """Return the offsets of the commits, oldest first."""
         stream.seek(0)
         offsets = array("Q")
+        authors: list[Spelling] = []
         offset = 0
         has_content = False
         for line, after in _lines(stream):
             if _COMMIT.match(line):
                 offsets.append(offset)
+            elif match := _AUTHOR.match(line[:_MAX_AUTHOR_BYTES].decode("utf-8", errors="replace")):
+                authors.append((match[1].strip(), match[2] or ""))
             has_content = has_content or bool(line.strip())
             offset = after
         if has_content and not offsets:
             problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
             raise SourceError(problem, path=self._path)
         if len(offsets) > 1:
-            first, last = _commit_at(stream, offsets[0]), _commit_at(stream, offsets[-1])
+            first, last = _commit_at(stream, offsets[0], {}), _commit_at(stream, offsets[-1], {})
             if not (isinstance(first, Commit) and isinstance(last, Commit) and first.when < last.when):
                 offsets.reverse()
+                authors.reverse()
+        self._people = persons(authors)
         return offsets
 
     def _done(self, stream: BinaryIO, offsets: array[int], cursor: str) -> int:
@@ -155,10 +163,11 @@ def _sha_at(stream: BinaryIO, offset: int) -> str:
     return match[1].decode() if match else ""
 
 
-def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
+def _commit_at(stream: BinaryIO, offset: int, people: Mapping[Spelling, str]) -> Commit | str:
     """Read the commit at `offset`; a string is the reason why it cannot be read."""
     sha = _sha_at(stream, offset)
-    author, date, read = "", "", 0
+    author, address, date, read = "", "", "", 0
+    is_merge = False
     message: list[str] = []
     files: list[FileChange] = []
     is_head, is_message = True, False
@@ -171,7 +180,9 @@ def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
         if is_head:
             is_head, is_message = not is_blank, is_blank
             if match := _AUTHOR.match(line):
-                author, date = match[1].strip(), match[2] or date
+                author, address, date = match[1].strip(), match[2] or "", match[3] or date
+            elif line.startswith("Merge:"):
+                is_merge = True
             elif line.startswith(("Date:", "AuthorDate:")):
                 date = line.partition(":")[2].strip()
         elif is_message and (is_blank or line.startswith("    ")):
@@ -184,7 +195,9 @@ def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
     if (when := _date(date)) is None:
         said = f" “{date[:60]}”" if date else ""
         return f"commit {sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
-    return Commit(sha, author, when, "\n".join(message), tuple(files))
+    person = people.get((author, address), author)
+    spelling = author if author != person else ""
+    return Commit(sha, person, when, "\n".join(message), tuple(files), is_merge=is_merge, signed_as=spelling)
 
 
 def _date(text: str) -> datetime | None:

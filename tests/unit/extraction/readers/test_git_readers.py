@@ -247,7 +247,10 @@ def test_a_saved_log_gives_the_same_builds_as_its_repository(repository: Reposit
     repository.commit("Add invoices", hours=30, author="Grace")
     repository.commit('Revert "Move cart"', hours=60)
     saved = repository.saved_log(repository.path.parent / "shop.log.txt", *options)
-    live = [record.build for record in GitReader(repository.path).records(None)]
+    live = [record.build for record in GitReader(repository.path).records(None) if record.build]
+    for task in (task for build in live for task in build.tasks):
+        assert all(change.added is not None for change in task.changes)
+        task.changes[:] = [change.model_copy(update={"added": None, "removed": None}) for change in task.changes]
     assert [record.build for record in SavedGitLogReader(saved).records(None)] == live
 
 

@@ -106,8 +106,6 @@ def change(text: str, **fields: Any) -> EpisodicMemory:
 @pytest.mark.parametrize(
     ("older", "newer", "does"),
     [
-        ("Add `--fast` flag to the importer. (run.py)", "Remove `--fast` flag of the importer. (run.py)", True),
-        ("Use implicit flags for boolean arguments.", "Remove implicit flags.", False),
         ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3", True),
         ("Update the certificates", "Ann reverted “Update the certificates of June” (commit 1a2b3c4).", False),
         ("Ann reverted “Update the certificates” (commit 1a2b3c4).", "Update the certificates of the shop.", False),
@@ -116,7 +114,7 @@ def change(text: str, **fields: Any) -> EpisodicMemory:
         ("Add the importer.", "Remove the exporter.", False),
     ],
 )  # fmt: skip
-def test_a_change_conflicts_with_its_reversal(older: str, newer: str, does: bool) -> None:
+def test_a_change_conflicts_with_another_value(older: str, newer: str, does: bool) -> None:
     assert (conflict_of(change(older), change(newer)) is not None) is does
 
 

@@ -341,16 +341,9 @@ class TestReplaced:
         clock.advance(days=2)
         assert memory.save_observation(NEW, project="shop").notice == "replaces 1 memory that held until then"
 
-    @pytest.mark.parametrize(
-        ("older", "newer"),
-        [
-            ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3"),
-            ("Add a cache to the importer. (run.py)", "Remove the cache of the importer. (run.py)"),
-        ],
-    )  # fmt: skip
-    def test_changes_follow_each_other(self, memory: memgraph.MemGraph, clock: Any, older: str, newer: str) -> None:
+    def test_changes_follow_each_other(self, memory: memgraph.MemGraph, clock: Any) -> None:
         ids = []
-        for text in (older, newer):
+        for text in ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3"):
             clock.advance(minutes=5)
             kept = memory.store.insert_memory(EpisodicMemory(content=text, source="git", project_id="shop"))
             ids.append(kept.id)

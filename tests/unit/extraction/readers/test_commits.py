@@ -1,0 +1,311 @@
+"""What the reader of a history says of each commit: kind, files, people, issues, and what it undoes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from memgraph.extraction.readers import GitReader
+from memgraph.extraction.readers.history.commit_sessions import grouped
+from memgraph.extraction.readers.history.commits import Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.history.messages import issues_in, kind_of
+from memgraph.extraction.readers.history.people import persons
+from memgraph.model.build import BuildTask, ChangedFile
+from tests.unit.extraction.readers.test_git_readers import START, Repository, tasks
+
+NAMES = {"shop/shop", "acme/shop"}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "shop")
+
+
+def read(*commits: Commit) -> list[BuildTask]:
+    given = [(commit, str(place)) for place, commit in enumerate(commits)]
+    return tasks(list(grouped(given, project_id="shop", cursor="", recent=RecentCommits(), repositories=NAMES)))
+
+
+def sha(number: int) -> str:
+    return f"{number + 1:040x}".replace("0", "a")
+
+
+def history(*messages: str) -> list[BuildTask]:
+    """Read commits of these messages, the oldest first; ``{n}`` stands for the id of the n-th."""
+    ids = [sha(number) for number in range(len(messages))]
+    made = (
+        Commit(ids[n], "Ada", START + timedelta(hours=n), message.format(*ids, none="f" * 40))
+        for n, message in enumerate(messages)
+    )
+    return read(*made)
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        ('Revert "Cache the totals of carts (#12)"', 0),
+        ('Revert "Cache the totals of carts"', 0),
+        ('Revert "Cache the totals…"', 0),
+        ('fix: Revert "Cache the totals of carts (#12)" (#40)', 0),
+        ("Revert cache the totals of carts (refs #7)", 0),
+        ("UNDO: Cache the totals of carts", 0),
+        ("Back out changeset {0}", 0),
+        ("Roll back #12", 0),
+        ("Rollback change #12.", 0),
+        ("Restore the totals\n\nThis reverts commit {0}, reversing\nchanges made to {1}.", 0),
+        ("Compute totals\n\nRevert https://git.example.org/acme/shop/pull/12.", 0),
+        ('Revert "Cache the totals of carts"\n\nThis reverts commit {none}.', 0),
+        ('Revert "Lock the carts"\n\nThis reverts commit {0}.', 0),
+    ],
+)
+def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None:
+    *earlier, revert = history("Cache the totals of carts (#12)", "Lock the carts", message)
+    assert (revert.reverts, revert.outcome, revert.kind) == (earlier[place].task_id, "failure", "revert")
+    assert revert.undone_subject == earlier[place].description
+    assert revert.undoes == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Add revert command to the shop",
+        "Undo history: keep ten steps",
+        "Revert to the earlier way of rounding",
+        "Allow to reapply a discount",
+        'Lock the till (#30)\n\n* wip\n* Revert "Lock the carts"\n\nThis reverts commit {1}.\n* done',
+        "Lock the till\n\nNeed to revert this commit when carts are locked.",
+        "Lock the till\n\nThis commit reverts a part of {1} and keeps the rest.",
+        "Take back some of {1}: reverting it whole is too much",
+    ],
+)
+def test_what_only_speaks_of_a_revert_is_none(message: str) -> None:
+    *_, task = history("Cache the totals of carts (#12)", "Lock the carts", message)
+    assert (task.reverts, task.restores, task.undone_subject, task.outcome) == (None, None, "", "success")
+    assert task.kind != "revert"
+
+
+def test_a_revert_of_several_names_them_all() -> None:
+    first, second, revert = history("Cache (#12)", "Lock (#13)", "Revert the caching\n\nThis rolls back #12 and #13.")
+    assert (revert.reverts, revert.undoes) == (first.task_id, [first.task_id, second.task_id])
+
+
+@pytest.mark.parametrize(
+    "message",
+    ['Reapply "Lock the carts"', 'Revert "Revert "Lock the carts" (#3)" (#4)', "Lock them\n\nThis reverts commit {1}."],
+)
+def test_a_revert_of_a_revert_does_it_again(message: str) -> None:
+    lock, revert, again = history("Lock the carts", 'Revert "Lock the carts"\n\nThis reverts commit {0}.', message)
+    assert (again.reverts, again.restores, again.outcome) == (revert.task_id, lock.task_id, "success")
+    assert (again.undone_subject, again.kind) == ("Lock the carts", "other")
+
+
+def test_contents_that_are_changed_back_are_a_revert_if_the_message_speaks_of_one() -> None:
+    def commit(number: int, message: str, before: str, after: str) -> Commit:
+        file = FileChange("M", "cart.py", blobs=(before, after))
+        return Commit(sha(number), "Ada", START + timedelta(hours=number), message, (file,))
+
+    change = commit(1, "Export", "aa", "bb")
+    said, unsaid = commit(2, "Export\n\nrollback of 22", "bb", "aa"), commit(2, "Use less memory", "bb", "aa")
+    other = commit(2, "Export\n\nrollback of 22", "bb", "cc")
+
+    assert [(one.reverts, one.takes_back) for one in read(change, said)[1:]] == [(sha(1), None)]
+    assert [(one.reverts, one.takes_back, one.outcome) for one in read(change, unsaid)[1:]] == [
+        (None, sha(1), "success")
+    ]
+    assert [(one.reverts, one.takes_back) for one in read(change, other)[1:]] == [(None, None)]
+
+
+def test_a_live_repository_tells_contents_that_are_changed_back_across_runs(repository: Repository) -> None:
+    repository.commit("Add cart")
+    repository.git("rm", "-q", "app/main.py")
+    removed = repository.commit("Clean up", hours=9, file="other.py")
+    cursor = list(GitReader(repository.path).records(None))[-1].cursor
+    repository.git("checkout", removed + "~1", "--", ".")
+    repository.git("rm", "-q", "--cached", "other.py")
+    (repository.path / "other.py").unlink()
+    repository.git("commit", "-q", "-m", "rollback of 22", when=START + timedelta(hours=30))
+    for start in (None, cursor):
+        assert tasks(list(GitReader(repository.path).records(start)))[-1].reverts == removed
+
+
+def test_files_have_kinds_lines_and_former_paths(repository: Repository) -> None:
+    def write(path: str, data: bytes) -> None:
+        (repository.path / path).write_bytes(data)
+
+    for path in ("moved.py", "changed.py", "gone.py"):
+        write(path, b"".join(b"%s %d\n" % (path.encode(), number) for number in range(20)))
+    repository.commit("Start", file="new.py")
+    repository.git("mv", "moved.py", "here now.py")
+    repository.git("rm", "-q", "gone.py")
+    write("changed.py", (repository.path / "changed.py").read_bytes().replace(b"changed.py 7\n", b"one\ntwo\n"))
+    write("picture.png", bytes(range(256)))
+    repository.commit("Change", hours=1, file="new.py")
+    repository.git("checkout", "-q", "-b", "side", "HEAD~1")
+    repository.commit("Aside", hours=2, file="aside.py")
+    repository.git("checkout", "-q", "main")
+    repository.git("merge", "-q", "--no-ff", "-m", "Merge side", "side", when=START + timedelta(hours=3))
+
+    _, change, aside, merge = tasks(list(GitReader(repository.path).records(None)))
+    assert {file.path: file for file in change.changes} == {
+        "here now.py": ChangedFile(path="here now.py", kind="R", added=0, removed=0, was="moved.py"),
+        "gone.py": ChangedFile(path="gone.py", kind="D", added=0, removed=20),
+        "changed.py": ChangedFile(path="changed.py", kind="M", added=2, removed=1),
+        "picture.png": ChangedFile(path="picture.png", kind="A"),
+        "new.py": ChangedFile(path="new.py", kind="M", added=2, removed=2),
+    }
+    assert [file.path for file in change.changes] == change.files_changed
+    assert [(task.is_merge, task.changes == []) for task in (aside, merge)] == [(False, False), (True, True)]
+
+
+def test_lost_contents_cost_the_counts_and_not_the_run(repository: Repository) -> None:
+    for number in range(4):
+        repository.commit(f"Step {number}", hours=5 * number)
+    lost = repository.git("rev-parse", "HEAD~1:app/main.py")
+    (repository.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+
+    found = tasks(list(GitReader(repository.path).records(None)))
+    assert [task.description for task in found] == [f"Step {number}" for number in range(4)]
+    assert [task.files_changed for task in found] == [["app/main.py"]] * 4
+    assert found[-1].changes == [ChangedFile(path="app/main.py", kind="M")]
+
+
+def test_the_spellings_of_an_author_are_one_person_whose_address_is_not_told(repository: Repository) -> None:
+    def commit(name: str, address: str, hours: float) -> None:
+        repository.commit(f"By {name}", hours=hours, author=name)
+        date = (START + timedelta(hours=hours)).isoformat()
+        repository.git("commit", "-q", "--amend", "--no-edit", f"--author={name} <{address}>", f"--date={date}")
+
+    commit("ada", "ada@shop.io", 0)
+    commit("Ada Lovelace", "Ada@shop.io", 10)
+    (repository.path / ".mailmap").write_text("Grace Hopper <grace@navy.mil> <gh@shop.io>\n")
+    commit("gh", "gh@shop.io", 20)
+    commit("Grace Hopper", "grace@navy.mil", 30)
+    records = list(GitReader(repository.path).records(None))
+    assert [(task.agent_name, task.signed_as) for task in tasks(records)] == [
+        ("Ada Lovelace", "ada"),
+        ("Ada Lovelace", None),
+        ("Grace Hopper", None),
+        ("Grace Hopper", None),
+    ]
+    assert not any("@" in record.build.model_dump_json() for record in records if record.build)
+
+    commit("Lovelace, Ada", "ada@shop.io", 40)
+    late = tasks(list(GitReader(repository.path).records(records[-1].cursor)))[-1]
+    assert (late.agent_name, late.signed_as) == ("Ada Lovelace", "Lovelace, Ada")
+
+
+SPELLINGS = st.lists(
+    st.tuples(
+        st.sampled_from(["ada", "Ada Lovelace", "ada lovelace", "A. Lovelace", "Grace Hopper", "gh", "Ben Bit"]),
+        st.sampled_from(["ada@shop.io", "a@x.io", "gh@shop.io", "noreply@shop.io", "root@localhost", ""]),
+    )
+)
+
+
+@given(SPELLINGS, SPELLINGS)
+def test_a_person_is_known_by_one_name_that_later_spellings_keep(
+    earlier: list[tuple[str, str]], later: list[tuple[str, str]]
+) -> None:
+    users = {address: {name.casefold() for name, used in earlier + later if used == address} for _, address in later}
+    assume(all(len(names) <= 4 for names in users.values()))
+    before, after = persons(earlier), persons(earlier + later)
+    assert all(name in {known for known, _ in earlier} for name in before.values())
+    assert persons(earlier + earlier[::-1]) == before
+    assert after.keys() == {*earlier, *later}
+    first: dict[str, int] = {}
+    for place, (name, _) in enumerate(earlier + later):
+        first.setdefault(name, place)
+    # a name gives way only to a full name or to one that was known before
+    changed = [(name, after[one]) for one, name in before.items() if after[one] != name]
+    assert all((" " in new and " " not in old) or first[new] < first[old] for old, new in changed)
+
+
+def test_an_address_that_many_or_nobody_use_unites_nobody() -> None:
+    shared = [(f"Person {number}", "team@shop.io") for number in range(6)]
+    nobody = [("Ann One", "noreply@github.com"), ("Ben Two", "noreply@github.com"), ("Cid Three", ""), ("Dee Four", "")]
+    assert all(name == person for (name, _), person in persons([*shared, *nobody]).items())
+    forms = [("Ann One", "17+ann@users.noreply.github.com"), ("ann", "ann@users.noreply.github.com")]
+    assert set(persons(forms).values()) == {"Ann One"}
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions", "closes"),
+    [
+        ("Fix totals (#12)\n\nFixes #7, see GH-8.", [12, 7, 8], [7]),
+        ("Closes: #10 and resolves acme/shop#11", [10, 11], [10, 11]),
+        ("FIXED https://github.com/acme/shop/issues/4", [4], [4]),
+        ("closes https://git.example.org/acme/shop/-/merge_requests/4", [4], [4]),
+        ("fixes #1, #2", [1, 2], [1]),
+        ("fixes other/shop#3 and https://github.com/other/shop/issues/5", [], []),
+        ("prefixes #6; addresses #9", [6, 9], []),
+        ("Use colour #123abc, &#39;, a#5, #0, page.html#7", [], []),
+    ],
+)
+def test_issues_of_this_repository_that_a_message_mentions_and_closes(
+    text: str, mentions: list[int], closes: list[int]
+) -> None:
+    assert issues_in(text, NAMES) == (mentions, closes)
+
+
+def test_a_revert_closes_nothing_that_its_quoted_title_closes(repository: Repository) -> None:
+    repository.git("remote", "add", "origin", "git@github.com:Acme/Shop.git")
+    repository.commit("Round totals (fixes #3)")
+    repository.commit('Revert "Round totals (fixes #3)"\n\nSee https://github.com/acme/shop/pull/9.', hours=9)
+    done, revert = tasks(list(GitReader(repository.path).records(None)))
+    assert [(task.mentions, task.closes) for task in (done, revert)] == [([3], [3]), ([3, 9], [])]
+
+
+@pytest.mark.parametrize(
+    ("title", "files", "kind"),
+    [
+        ("fix: totals", ["cart.py"], "fix"),
+        ("feat(cart)!: totals", ["cart.py"], "feature"),
+        ("[Fix] totals", ["cart.py"], "fix"),
+        ("cart: Fix totals", ["cart.py"], "fix"),
+        ("Add totals", ["cart.py", "tests/test_cart.py"], "feature"),
+        ("Add totals", ["tests/test_cart.py", "docs/cart.md"], "test"),
+        ("Explain totals", ["README.md"], "docs"),
+        ("Make it blue", ["shop/cart.css"], "other"),
+        ("docs: totals", ["cart.py"], "docs"),
+        ("refactor(cart): totals", ["cart.py"], "refactor"),
+        ("Rename totals", ["cart.py"], "refactor"),
+        ("v2.1.0", ["setup.py"], "release"),
+        ("Bump version to 2.1.0", ["setup.py"], "release"),
+        ("chore(release): 2.1.0", ["CHANGES.md"], "release"),
+        ("Release 2.1.0rc1 (#7)", ["CHANGES.md"], "release"),
+        ("Bump parser from 1.2 to 1.3", ["package.json"], "dependency"),
+        ("chore(deps): parser to v3", ["package.json"], "dependency"),
+        ("Revert the rounding", ["cart.py"], "revert"),
+        ("Totals", ["cart.py"], "other"),
+        ("Merge branch 'main'", [], "other"),
+    ],
+)  # fmt: skip
+def test_the_kind_of_a_change(title: str, files: list[str], kind: str) -> None:
+    assert kind_of(title, files, undoes=False, closes=False) == kind
+    if kind == "other":
+        assert kind_of(title, files, undoes=False, closes=True) == "fix"
+
+
+def test_the_text_is_the_message_without_trailers_and_markup() -> None:
+    body = (
+        "## Why\n\n<!-- explain -->\nThe **total** of [the cart](https://shop.example/cart) was\nwrong.\n\n\n\n"
+        "```py\nx = `1`\n```\n\nFixes: #12\nPiperOrigin-RevId: 8\nSigned-off-by: Ada <ada@shop.io>"
+    )
+    (task,) = history(f"Fix totals\n\n{body}")
+    assert task.text == "Fix totals\n\nWhy\n\nThe total of the cart was\nwrong.\n\nx = `1`"
+    assert task.closes == [12]
+    (long,) = history("Fix totals\n\n" + "word " * 5_000)
+    assert 7_900 < len(long.text) <= 8_000
+
+
+def test_a_release_tagged_later_is_news_of_every_commit(repository: Repository) -> None:
+    ids = [repository.commit(f"Step {number}", hours=number) for number in range(25)]
+    cursor = list(GitReader(repository.path).records(None))[-1].cursor
+    repository.git("tag", "v1.0", ids[9])
+    repository.git("tag", "v1.1", ids[-1])
+    first = next(iter(GitReader(repository.path).records(cursor)))
+    assert first.releases == {one: "v1.0" if place < 10 else "v1.1" for place, one in enumerate(ids)}
