@@ -85,6 +85,16 @@ CREATE NODE TABLE Memory (
   user_feedback STRING DEFAULT '',
   agent_type STRING DEFAULT '',
   mission_id STRING DEFAULT '',
+  // of a commit
+  change_kind STRING DEFAULT '',
+  changes_path STRING[] DEFAULT CAST([] AS STRING[]),
+  changes_kind STRING[] DEFAULT CAST([] AS STRING[]),
+  changes_added INT64[] DEFAULT CAST([] AS INT64[]),
+  changes_removed INT64[] DEFAULT CAST([] AS INT64[]),
+  changes_was STRING[] DEFAULT CAST([] AS STRING[]),
+  undoes STRING[] DEFAULT CAST([] AS STRING[]),
+  mends STRING DEFAULT '',
+  closes STRING[] DEFAULT CAST([] AS STRING[]),
   // of an attempt (asked and lesson: semantic, too)
   asked STRING DEFAULT '',
   tried STRING DEFAULT '',
@@ -286,6 +296,9 @@ CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
 // `short_name` is the short form of a name: session.ts for auth/session.ts, smith for Dr. Anna Smith.
 CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING DEFAULT '', kind STRING DEFAULT '', project_id STRING DEFAULT '', short_name STRING DEFAULT '');
+
+// A file that commits changed, by each of its names.
+CREATE NODE TABLE File (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
 
 CREATE NODE TABLE Recall (
   id STRING PRIMARY KEY,

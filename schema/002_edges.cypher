@@ -17,6 +17,8 @@ CREATE REL TABLE IN_PROJECT (FROM Memory TO Project);
 CREATE REL TABLE FROM_BUILD (FROM Memory TO Build);
 CREATE REL TABLE IN_SESSION (FROM Memory TO Session);
 CREATE REL TABLE IN_TASK (FROM Memory TO Task);
+// `kind` is A (added), M (modified), D (deleted) or R (renamed), with the numbers of lines.
+CREATE REL TABLE CHANGED (FROM Memory TO File, kind STRING DEFAULT '', added INT64, removed INT64);
 
 CREATE REL TABLE RECALLED (FROM Recall TO Memory, rank INT64, score DOUBLE, tokens INT64, used BOOLEAN);
 

@@ -15,7 +15,7 @@ from memgraph.graph.schema import Statement, Table, matching, tables, unset, ups
 from memgraph.model.ids import canonical_name, natural_id, short_name
 from memgraph.ports import Change, Key, Row
 
-EDGES = ("TAGGED", "MENTIONS", "INVOLVES", "IN_PROJECT", "FROM_BUILD", "IN_SESSION", "IN_TASK")
+EDGES = ("TAGGED", "MENTIONS", "INVOLVES", "IN_PROJECT", "FROM_BUILD", "IN_SESSION", "IN_TASK", "CHANGED")
 FIELDS = frozenset({"id", "name", "kind", "project_id", "short_name"})
 """Columns of a node that follow from the memories that name it."""
 _BARE: Row = {}
@@ -53,6 +53,9 @@ def implied(memory: Row) -> Iterator[Edge]:
         yield Edge("TAGGED", _BARE, _node("Tag", tag))
     for entity in memory.get("entities", ()):
         yield Edge("MENTIONS", {"about": entity.get("about", False)}, _entity(entity["kind"], entity["name"], project))
+    for change in memory.get("changes", ()):
+        done = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
+        yield Edge("CHANGED", done, _node("File", change["path"], project))
 
 
 @lru_cache(maxsize=65_536)

@@ -27,7 +27,7 @@ Statement = tuple[str, dict[str, Any]]
 PART_ROWS = 25_000
 """Rows in one file: a COPY of 100,000 memories at once takes more than a gigabyte."""
 _VALUES_A_STATEMENT = 50_000
-_EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0}
+_EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0, "INT64[]": 0}
 """Placeholder in a list for a part that a record lacks, because lists hold no nulls."""
 
 

@@ -103,6 +103,19 @@ class ErrorFix(Strict):
     fix: Text
 
 
+ChangeKind = Literal["A", "M", "D", "R"]
+
+
+class FileChange(Strict):
+    """What a commit did to a file: added, modified, deleted or renamed it; the lines, where they are known; its former path."""
+
+    path: Text
+    kind: ChangeKind
+    added: Count = 0
+    removed: Count = 0
+    was: Text | None = None
+
+
 class Role(Flag):
     """What a field of a memory is to those who need not know its name; see `fields_with`."""
 
@@ -217,8 +230,29 @@ def no_attempt() -> dict[str, object]:
     return {name: field.get_default(call_default_factory=True) for name, field in fields}
 
 
-class EpisodicFields(AttemptFields):
-    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and the fields of an attempt."""
+class CommitFields(BaseModel):
+    """What a history says of a commit: what kind of change it is, what it did to which files, and the commits and issues that it names.
+
+    Attributes
+    ----------
+    undoes, mends : list of str, str or None
+        The commits that it takes back, and the one whose mistake it corrects.
+    closes : list of str
+        Numbers of the issues that it says it closes.
+    """
+
+    change_kind: Name | None = None
+    changes: Annotated[list[FileChange], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    mends: Name | None = None
+    closes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+
+
+COMMIT_FIELDS = frozenset(CommitFields.model_fields)
+
+
+class EpisodicFields(AttemptFields, CommitFields):
+    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and the fields of an attempt and of a commit."""
 
     event_date: Annotated[Timestamp | None, Role.PART] = None
     location: Text | None = None

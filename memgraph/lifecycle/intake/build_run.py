@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memgraph.lifecycle.intake.record import record_of
+from memgraph.lifecycle.intake.record import commit_fields, record_of
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
-from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
+from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import source_id
 from memgraph.model.memory import RECORD_SOURCE
@@ -74,7 +74,8 @@ class BuildRun:
         left = [_completed(self.log, candidate) for candidate in keyed if candidate.key not in consumed]
         found = [candidate for candidate in left if not candidate.is_stated]
         dropped = {candidate.key for candidate in found[most:]}
-        chosen = [candidate for candidate in left if candidate.key not in dropped]
+        tasks = {task.task_id: task for task in self.log.tasks}
+        chosen = [_of_commit(candidate, tasks) for candidate in left if candidate.key not in dropped]
         made = {getattr(candidate.memory, "git_commit", None) for candidate in chosen}
         records = [record_of(self.log, task) for task in self.log.tasks if task.task_id not in made]
         self.candidates = [*chosen, *(_completed(self.log, one) for one in records if one is not None)]
@@ -161,6 +162,14 @@ def embed_candidates(
         builds[first].cut(place)
         for later in builds[first + 1 :]:  # a duplicate is merged into what comes before it
             later.cut(0)
+
+
+def _of_commit(candidate: Candidate, tasks: Mapping[str, BuildTask]) -> Candidate:
+    """Fill in what is known of the commit that a memory is made of."""
+    task = tasks.get(getattr(candidate.memory, "git_commit", None) or "")
+    if task is None:
+        return candidate
+    return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=commit_fields(task))})
 
 
 def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field, create_model
 
-from memgraph.model.base import MAX_NAME_CHARS, Count, Strict
+from memgraph.model.base import MAX_NAME_CHARS, Count, Strict, Text
 from memgraph.model.events.memories import (
     FIXED,
     Clearable,
@@ -26,21 +26,28 @@ from memgraph.model.events.memories import (
 )
 from memgraph.model.events.payload import OfOneMemory, Payload, Stored
 from memgraph.model.ids import MemoryId
-from memgraph.model.memory import ATTEMPT_FIELDS, MemoryRecord
+from memgraph.model.memory import ATTEMPT_FIELDS, COMMIT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
 
-_NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"}
-_FIELDS: dict[str, Any] = {
-    name: (field.rebuild_annotation(), field)
-    for name, field in MemoryRecord.model_fields.items()
-    if name not in _NEW_IN_2
-}
-_Record = create_model("MemoryRecord", __base__=Strict, **_FIELDS)
-_Patch = create_model(
-    "RecordPatch",
-    __base__=Strict,
-    **{name: (kind | None, None) for name, (kind, _) in _FIELDS.items() if name not in FIXED},
-)  # type: ignore[call-overload]
+_NEW_IN_3 = COMMIT_FIELDS
+_NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"} | _NEW_IN_3
+
+
+def _without(new: frozenset[str]) -> tuple[type[Strict], type[Strict]]:
+    """Return the record of a memory without the fields that came later, and the patch of one."""
+    fields: dict[str, Any] = {
+        name: (field.rebuild_annotation(), field)
+        for name, field in MemoryRecord.model_fields.items()
+        if name not in new
+    }
+    changes: dict[str, Any] = {name: (kind | None, None) for name, (kind, _) in fields.items() if name not in FIXED}
+    return create_model("MemoryRecord", __base__=Strict, **fields), create_model(
+        "RecordPatch", __base__=Strict, **changes
+    )
+
+
+_Record1, _Patch1 = _without(_NEW_IN_2)
+_Record2, _Patch2 = _without(_NEW_IN_3)
 
 
 class MemoryAdded1(Payload, type="memory.added"):
@@ -49,21 +56,42 @@ class MemoryAdded1(Payload, type="memory.added"):
     BY_STORE_ALONE = True
     POLICY = MemoryAdded.POLICY
 
-    memory: _Record  # type: ignore[valid-type]
+    memory: _Record1  # type: ignore[valid-type]
     vector: VectorRef | None = None
 
 
-class _Revision1(OfOneMemory):
+class MemoryAdded2(Payload, type="memory.added", version=2):
+    """``memory.added``, version 2."""
+
+    BY_STORE_ALONE = True
+    POLICY = MemoryAdded.POLICY
+
+    memory: _Record2  # type: ignore[valid-type]
+    vector: VectorRef | None = None
+
+
+class _Earlier(OfOneMemory):
     BY_STORE_ALONE = True
     POLICY = Revision.POLICY
 
-    changed: _Patch  # type: ignore[valid-type]
     cleared: list[Clearable] = Field(default_factory=list)
     vector: VectorRef | None = None
 
 
+class _Revision1(_Earlier):
+    changed: _Patch1  # type: ignore[valid-type]
+
+
+class _Revision2(_Earlier):
+    changed: _Patch2  # type: ignore[valid-type]
+
+
 class MemoryRevised1(_Revision1, type="memory.revised"):
     """``memory.revised``, version 1."""
+
+
+class MemoryRevised2(_Revision2, type="memory.revised", version=2):
+    """``memory.revised``, version 2."""
 
 
 class MemoryMerged1(_Revision1, type="memory.merged"):
@@ -72,25 +100,39 @@ class MemoryMerged1(_Revision1, type="memory.merged"):
     candidate_id: MemoryId | None = None
 
 
-class MemoryMerged2(Revision, type="memory.merged", version=2):
+class MemoryMerged2(_Revision2, type="memory.merged", version=2):
     """``memory.merged``, version 2."""
-
-    BY_STORE_ALONE = True
 
     candidate_id: MemoryId | None = None
 
 
-class MemoryUndeleted1(Payload, type="memory.undeleted"):
-    """``memory.undeleted``, version 1."""
+class MemoryMerged3(_Revision2, type="memory.merged", version=3):
+    """``memory.merged``, version 3."""
 
+    candidate_id: MemoryId | None = None
+    candidate_content: Text | None = None
+
+
+class _Undeleted(Payload):
     BY_STORE_ALONE = True
     POLICY = MemoryUndeleted.POLICY
 
-    memory: _Record  # type: ignore[valid-type]
     vector: VectorRef | None = None
     added_seq: Count
     follower_ids: list[MemoryId] = Field(default_factory=list)
     recalls: list[RecallAgain] = Field(default_factory=list)
+
+
+class MemoryUndeleted1(_Undeleted, type="memory.undeleted"):
+    """``memory.undeleted``, version 1."""
+
+    memory: _Record1  # type: ignore[valid-type]
+
+
+class MemoryUndeleted2(_Undeleted, type="memory.undeleted", version=2):
+    """``memory.undeleted``, version 2."""
+
+    memory: _Record2  # type: ignore[valid-type]
 
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
@@ -240,5 +282,6 @@ UPCASTERS: dict[tuple[str, int], Callable[[Stored], Stored]] = {
     ("memory.revised", 1): _with_changed_fields,
     ("memory.merged", 1): _with_changed_fields,
     ("memory.merged", 2): dict,
+    **dict.fromkeys([("memory.added", 2), ("memory.undeleted", 2), ("memory.revised", 2), ("memory.merged", 3)], dict),
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""

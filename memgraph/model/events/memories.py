@@ -39,7 +39,7 @@ def its_record(content: Stored) -> list[str]:
     return [content["memory"]["id"]]
 
 
-class MemoryAdded(Payload, type="memory.added", version=2):
+class MemoryAdded(Payload, type="memory.added", version=3):
     """A memory was added."""
 
     POLICY = Policy(carries=its_record, purge="restated", agents="of_one", irreversible=None)
@@ -95,11 +95,11 @@ class Revision(OfOneMemory):
         return {**kept, **sparse(self.changed.model_dump())}  # type: ignore[attr-defined]
 
 
-class MemoryRevised(Revision, type="memory.revised", version=2):
+class MemoryRevised(Revision, type="memory.revised", version=3):
     """Fields of a memory were changed."""
 
 
-class MemoryMerged(Revision, type="memory.merged", version=3):
+class MemoryMerged(Revision, type="memory.merged", version=4):
     """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had.
 
     `candidate_content` is its text, where it is kept nowhere else: the duplicate was never stored.
@@ -137,7 +137,7 @@ class RecallAgain(Strict):
     used: bool | None = None
 
 
-class MemoryUndeleted(Payload, type="memory.undeleted", version=2):
+class MemoryUndeleted(Payload, type="memory.undeleted", version=3):
     """A deleted memory was restored as it was. Events of the same commit restore its links."""
 
     BY_STORE_ALONE = True

@@ -48,7 +48,7 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
         bare = {"id": node, "name": said, **({"project_id": project} if project else {})}
         nodes[node] = {
             **bare,
-            **({"kind": kind[7:], "short_name": short_name(kind[7:], said)} if fields else {}),
+            **({"kind": kind[7:], "short_name": short_name(kind[7:], said)} if table == "Entity" else {}),
             **nodes.get(node, {}),
         }
         whole.setdefault(edge, {})[memory, node] = fields
@@ -65,6 +65,9 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
         ]:
             for thing in filter(None, said):
                 name(memory, edge, table, table.lower(), thing, within)
+        for change in row.get("changes", []):
+            numbers = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
+            name(memory, "CHANGED", "File", "file", change["path"], project, **numbers)
         for entity in row.get("entities", []):
             name(
                 memory, "MENTIONS", "Entity", f"entity:{entity['kind']}", entity["name"], project, about=entity["about"]

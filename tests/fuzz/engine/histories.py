@@ -236,6 +236,16 @@ class History:
                     {"name": self._name(), "kind": chance.choice(_KINDS), "about": self._has("part")}
                     for _ in range(chance.choice((1, 1, 3)))
                 ]
+            case "changes":
+                return [
+                    {
+                        "path": self._name(),
+                        "kind": chance.choice("AMDR"),
+                        "added": chance.choice((0, 7)),
+                        **self._some("was"),
+                    }
+                    for _ in range(chance.choice((1, 1, 4)))
+                ]
             case "action_log":
                 return [
                     {"t": float(place), "action": self._text(300), **self._some("target", "result", "error")}

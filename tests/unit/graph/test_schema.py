@@ -10,7 +10,7 @@ from memgraph.model.link import EXPLICIT_RELATIONS, Relation
 from memgraph.model.memory import MemoryRecord
 
 ABOUT_THE_VECTOR = {"vector_row", "vector_sha256", "seq"}
-RECORDS = ("entities", "action_log", "errors_encountered", "common_errors")
+RECORDS = ("entities", "action_log", "errors_encountered", "changes", "common_errors")
 """Fields that are lists of records."""
 
 

@@ -56,7 +56,7 @@ def test_a_store_of_an_earlier_release(earlier: Path, tmp_path: Path) -> None:
         name: sum(f"{head['type']} {head['event_version']}" == name for head in heads) for name in dry.types
     }
     assert sum(dry.types.values()) == dry.events == len(heads)
-    assert dry.converted["memory.added 1"] == "memory.added 2"
+    assert dry.converted["memory.added 1"] == "memory.added 3"
     assert "memory.deleted 1" not in dry.converted
     assert (dry.first_seq, dry.last_seq) == (1, len(heads))
     assert dry.signature == json.loads(data.splitlines()[-1])["signature"]

@@ -19,7 +19,7 @@ from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.store.maintenance import reset as resetting
 
 OF_MEMORIES = {
-    *"Memory Practice Project Session Tag Entity".split(),
+    *"Memory Practice Project Session Tag Entity File CHANGED".split(),
     *"NEXT TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK".split(),
     *EXPLICIT_RELATIONS,
 }
