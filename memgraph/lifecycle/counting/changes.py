@@ -6,6 +6,7 @@ that fade. Hot spots are the files with the most fixes, faded: Kim et al., *Pred
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from heapq import nlargest
@@ -14,8 +15,8 @@ from statistics import median_high
 
 from memgraph.lifecycle.counting.records import (
     HOT_SPOT,
-    KINDS,
     KNOWS,
+    LEAST_SUPPORT,
     MENDED,
     REVERTED,
     TOGETHER,
@@ -100,38 +101,34 @@ class Changes:
         self._log: list[Change] = []
         self._touched: list[frozenset[int]] = []
         self._numbers: dict[str, list[int]] = {}
-        self._hot: list[int] | None = []
         self._mended_by: dict[tuple[int, int], int] = {}
         changed: dict[int, Tally] = {}
         self._together = _OfFiles(TOGETHER)
         self._fixes = _OfFiles(HOT_SPOT, changed)
         self._mended = _OfFiles(MENDED, changed)
         self._reverted = _OfFiles(REVERTED, changed)
-        self._persons = _OfFiles(KNOWS, changed)
-        self._of_any_change = (self._fixes, self._mended, self._reverted, self._persons)
-        self.tallies = (self._together, *self._of_any_change)
+        self._persons = _OfFiles(KNOWS)
+        self.tallies = (self._together, self._fixes, self._mended, self._reverted, self._persons)
 
     def learn(self, change: Change) -> None:
         """Count a change."""
         now = len(self._log)
         files = self.files.follow(change)
-        touched = frozenset(files)
         self._log.append(change)
-        self._touched.append(touched)
+        self._touched.append(frozenset(files))
         self._numbers.setdefault(change.sha[:_SHORTEST_SHA], []).append(now)
-        for file in touched:
-            self._persons.occasion(file, now)
-            self._persons.hit(file, change.person, now, now)
+        for file in files:
+            self._fixes.occasion(file, now)
             if change.is_fix:
                 self._fixes.hit(file, "", now, now)
-        if FEWEST_FILES <= len(touched) <= MOST_FILES:
-            for file in files:
+            if change.person:
+                self._persons.occasion(file, now)
+                self._persons.hit(file, change.person, now, now)
+            if FEWEST_FILES <= len(files) <= MOST_FILES:
                 self._together.occasion(file, now)
                 for other in files:
                     if other != file:
                         self._together.hit(file, other, now, now)
-        if change.is_fix or any(one.kind in "RD" for one in change.files):
-            self._hot = None
         self._look_back(change, now)
 
     def _look_back(self, change: Change, now: int) -> None:
@@ -146,7 +143,7 @@ class Changes:
         if undone >= 0:  # what that one had taken back is in force again
             restored = self._number_of(self._log[undone].reverts, undone)
             for file in self._common(restored, now):
-                self._reverted.miss(file, "", restored, now)
+                self._reverted.hits[file][""].discard(restored, now)
 
     def _common(self, number: int, now: int) -> frozenset[int]:
         return self._touched[number] & self._touched[now] if number >= 0 else frozenset()
@@ -161,47 +158,44 @@ class Changes:
 
     def hot_spots(self) -> list[int]:
         """Return the files with the most fixes, faded, that are there."""
-        if self._hot is None:
-            now, least = len(self._log), KINDS[HOT_SPOT].least_support
-            fixes = ((hits[""], file) for file, hits in self._fixes.hits.items() if self.files.exists(file))
-            enough = ((tally.faded(now), -file) for tally, file in fixes if len(tally) >= least)
-            self._hot = [-file for _, file in nlargest(HOT_SPOTS, enough)]
-        return self._hot
+        now, least = len(self._log), LEAST_SUPPORT[HOT_SPOT]
+        fixes = ((hits[""], file) for file, hits in self._fixes.hits.items() if self.files.exists(file))
+        found = ((tally.faded(now), -file) for tally, file in fixes if len(tally.numbers) >= least)
+        return [-file for _, file in nlargest(HOT_SPOTS, found)]
 
     def questions(self, change: Change) -> Iterator[Question]:
         """Yield what is asked of each changed file before the change is learned."""
         now, hot = len(self._log), self.hot_spots()
+        is_small = FEWEST_FILES <= len(change.files) <= MOST_FILES
+        skipped = {TOGETHER: not is_small, KNOWS: not change.person}
         for file in self.files.changed(change):
-            is_small = FEWEST_FILES <= len(change.files) <= MOST_FILES
-            for tallies in self.tallies if is_small else self._of_any_change:
-                if file is None:
-                    yield Question(tallies.kind, None, now)
-                    continue
-                question = tallies.question(file, now)
-                yield question._replace(is_answered=file in hot) if tallies.kind == HOT_SPOT else question
+            for tallies in self.tallies:
+                question = Question(tallies.kind, file, now) if file is None else tallies.question(file, now)
+                if tallies.kind == HOT_SPOT:
+                    question = question._replace(is_answered=file in hot)
+                if not skipped.get(tallies.kind):
+                    yield question
 
     def rules(self) -> Iterator[Counted]:
         """Yield the rules over files that are there."""
         now, hot = len(self._log), self.hot_spots()
         for tallies in self.tallies:
-            partners: dict[int, int] = {}
+            partners = Counter[int]()
             for file, obj, share in tallies.found(now):
-                is_there = self.files.exists(file) and (not isinstance(obj, int) or self.files.exists(obj))
-                if not is_there or (tallies.kind == HOT_SPOT and file not in hot):
-                    continue
-                partners[file] = partners.get(file, 0) + 1
-                if partners[file] <= MOST_PARTNERS:
+                is_there = self.files.exists(file) and (isinstance(obj, str) or self.files.exists(obj))
+                if is_there and partners[file] < MOST_PARTNERS and (tallies.kind != HOT_SPOT or file in hot):
+                    partners[file] += 1
                     yield self._rule(tallies, file, obj, share)
 
     def _rule(self, tallies: _OfFiles, file: int, obj: int | str, share: float) -> Counted:
-        name, key = (self.files.name(obj), self.files.keys[obj]) if isinstance(obj, int) else (obj, obj)
-        hits = tallies.hits[file][obj].numbers
-        rule = counted(
-            tallies.kind, self.files.name(file), name, share, self._log, tallies.occasions[file].numbers, hits
+        occasions, hits = tallies.occasions[file].numbers, tallies.hits[file][obj].numbers
+        name, key = (obj, obj) if isinstance(obj, str) else (self.files.name(obj), self.files.keys[obj])
+        rule = counted(tallies.kind, self.files.name(file), name, share, self._log, occasions, hits)
+        return rule._replace(
+            key=f"{rule.kind}: {self.files.keys[file]} {key}".strip(),
+            names=tuple(dict.fromkeys(reversed(self.files.names[file]))),
+            lag_days=self._lag_days(file, hits) if tallies is self._mended else None,
         )
-        lag_days = self._lag_days(file, hits) if tallies.kind == MENDED else None
-        names = tuple(dict.fromkeys(reversed(self.files.names[file])))
-        return rule._replace(key=f"{rule.kind}: {self.files.keys[file]} {key}".strip(), names=names, lag_days=lag_days)
 
     def _lag_days(self, file: int, mended: Iterable[int]) -> int:
         """Return the days within which at least half of the changes were mended."""

@@ -11,7 +11,7 @@ from memgraph.lifecycle.counting.outcomes import Outcomes, Sequences
 from memgraph.lifecycle.counting.records import (
     FOLLOWS,
     HOT_SPOT,
-    KINDS,
+    TEMPLATES,
     Change,
     Counted,
     Outcome,
@@ -97,7 +97,7 @@ class Counting:
     def rules(self, held: Mapping[str, Held] | None = None) -> list[Counted]:
         """Return the rules, the most confident of each kind first; their confidence is what such rules had in a check."""
         found = [*self._changes.rules(), *self._outcomes.rules(), *self._sequences.rules()]
-        order = {kind: place for place, kind in enumerate(KINDS)}
+        order = {kind: place for place, kind in enumerate(TEMPLATES)}
         rules = [rule._replace(confidence=_confidence(rule, held or {})) for rule in found]
         return sorted(rules, key=lambda rule: (order[rule.kind], -rule.confidence, -rule.share, rule.key))
 
@@ -139,7 +139,7 @@ def check(history: Sequence[Record]) -> dict[str, Held]:
                 fixes = Held(fixes.asked + 1, fixes.answered + counting.has_hot_spots, fixes.right + any(hits))
         counting.learn(record)
         seen[type(record)] += 1
-    held = {kind: _held([one for one in asked if one.kind == kind], counting) for kind in KINDS}
+    held = {kind: _held([one for one in asked if one.kind == kind], counting) for kind in TEMPLATES}
     return held | {FIXES: fixes}
 
 

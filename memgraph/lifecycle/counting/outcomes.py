@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from memgraph.lifecycle.counting.records import (
     FLAKY,
     FOLLOWS,
-    KINDS,
-    MOST_IDS,
+    LEAST_SHARE,
+    LEAST_SUPPORT,
     RETURNS,
     WORKS,
     Counted,
@@ -33,82 +33,83 @@ _MINED_AGAIN_AFTER = 1.05
 """Questions are answered from sequences mined over all sessions, and again once there are 5 % more."""
 
 
+_Subject = tuple[str, str]
+"""A kind of outcome and a name, or the fingerprint of a failure."""
+_FINGERPRINT = "fingerprint"
+
+
 class Outcomes:
     """Counts over the outcomes of tests, commands and builds; see `Counting`."""
 
     def __init__(self) -> None:
         self._log: list[Outcome] = []
-        self._returns: Tallies[str, str] = Tallies(RETURNS)
-        self._flaky: Tallies[str, str] = Tallies(FLAKY)
-        self._works: Tallies[str, str] = Tallies(WORKS)
-        self._mended_by: dict[str, str] = {}
-        self._failed_in: dict[str, set[str]] = {}
-        self._results: dict[tuple[str, str], bool] = {}
+        self._returns: Tallies[_Subject, str] = Tallies(RETURNS)
+        self._flaky: Tallies[_Subject, str] = Tallies(FLAKY)
+        self._works: Tallies[_Subject, str] = Tallies(WORKS)
+        self._mended_by: dict[_Subject, str] = {}
+        self._failed_in: dict[_Subject, set[str]] = {}
+        self._results: dict[tuple[_Subject, str], bool] = {}
         self.tallies = (self._returns, self._flaky, self._works)
 
     def learn(self, outcome: Outcome) -> None:
         """Count an outcome."""
-        now, name = len(self._log), outcome.name
+        now = len(self._log)
         self._log.append(outcome)
         for tallies, subject in self._occasions(outcome):
-            earlier = tallies.occasions.get(subject)
-            if tallies is self._returns and earlier:  # it was an occasion to return, and did
-                tallies.hit(subject, "", earlier.numbers[-1], now)
-            tallies.occasion(subject, now)
-            is_hit = tallies is self._works and outcome.ok
-            if tallies is self._flaky:
-                is_hit = outcome.ok != self._results[name, outcome.state or ""]
-            if is_hit:
+            if tallies is self._returns:
+                self._failed_in.setdefault(subject, set()).add(outcome.session)
+                if earlier := tallies.occasions.get(subject):  # that was an occasion to return, and it did
+                    tallies.hit(subject, "", earlier.numbers[-1], now)
+            elif outcome.ok if tallies is self._works else outcome.ok != self._results[subject, outcome.state or ""]:
                 tallies.hit(subject, "", now, now)
-        if not outcome.ok:
-            self._failed_in.setdefault(_failure(outcome), set()).add(outcome.session)
-            if outcome.mended_by:
-                self._mended_by[_failure(outcome)] = self._mended_by[name] = outcome.mended_by
-        if outcome.state is not None and outcome.kind == "test":
-            self._results[name, outcome.state] = outcome.ok
+            tallies.occasion(subject, now)
+        own, *same = _subjects(outcome)
+        if outcome.mended_by and not outcome.ok:
+            self._mended_by |= dict.fromkeys((own, *same), outcome.mended_by)
+        if outcome.state is not None:
+            self._results[own, outcome.state] = outcome.ok
 
-    def _occasions(self, outcome: Outcome) -> Iterator[tuple[Tallies[str, str], str]]:
+    def _occasions(self, outcome: Outcome) -> Iterator[tuple[Tallies[_Subject, str], _Subject]]:
         """Yield of which kinds an outcome is an occasion, and of what subject."""
-        failure = _failure(outcome)
-        if not outcome.ok and outcome.session not in self._failed_in.get(failure, ()):
-            yield self._returns, failure
-        if outcome.kind == "test" and (outcome.name, outcome.state) in self._results:
-            yield self._flaky, outcome.name
+        own, *same = _subjects(outcome)
+        if not outcome.ok:
+            first = (one for one in (own, *same) if outcome.session not in self._failed_in.get(one, ()))
+            yield from ((self._returns, one) for one in first)
+        if outcome.kind == "test" and (own, outcome.state) in self._results:
+            yield self._flaky, own
         if outcome.kind == "command":
-            yield self._works, outcome.name
+            yield self._works, own
 
     def questions(self, outcome: Outcome) -> Iterator[Question]:
-        """Yield what is asked before an outcome is learned: does this failure return, does the result differ, does the command work."""
-        now = len(self._log)
+        """Yield what is asked before an outcome is learned: does the failure return, is the result another one, does the command work."""
         for tallies, subject in self._occasions(outcome):
-            yield tallies.question(subject, now)
+            yield tallies.question(subject, len(self._log))
 
     def rules(self) -> Iterator[Counted]:
-        """Yield the rules over failures, tests and commands."""
-        now = len(self._log)
+        """Yield the rules over tests, commands and builds, and over failures that several of them have in common."""
         for tallies in self.tallies:
-            for subject, _, share in tallies.found(now):
-                occasions, hits = tallies.occasions[subject].numbers, tallies.hits[subject][""].numbers
-                name = self._log[occasions[-1]].name
-                rule = counted(tallies.kind, name, "", share, self._log, occasions, hits)
-                if tallies is self._returns:  # it is in force with the last failure, which may yet return
-                    dates = [self._log[number].at for number in occasions]
+            for subject, obj, share in tallies.found(len(self._log)):
+                occasions, hits = tallies.occasions[subject].numbers, tallies.hits[subject][obj].numbers
+                names = tuple(dict.fromkeys(self._log[number].name for number in reversed(occasions)))
+                if subject[0] == _FINGERPRINT and len(names) < 2:
+                    continue
+                name = names[0] if len(names) < 2 else f"The same failure ({', '.join(sorted(names))})"
+                rule = counted(tallies.kind, name, obj, share, self._log, occasions, hits)
+                if tallies is self._returns:  # the latest failure is evidence, too: it may yet return
+                    all_of_them = counted(tallies.kind, name, obj, share, self._log, occasions, occasions)
                     rule = rule._replace(
-                        first=min(dates),
-                        last=max(dates),
-                        evidence=(self._log[occasions[-1]].id, *rule.evidence)[:MOST_IDS],
+                        last=all_of_them.last,
+                        first=all_of_them.first,
+                        evidence=all_of_them.evidence,
                         counterexamples=(),
                     )
                 mended_by = None if tallies is self._flaky else self._mended_by.get(subject)
-                yield rule._replace(key=f"{rule.kind}: {subject}", names=_names(name, subject), mended_by=mended_by)
+                yield rule._replace(key=f"{rule.kind}: {' '.join(subject)}", names=names, mended_by=mended_by)
 
 
-def _failure(outcome: Outcome) -> str:
-    return outcome.fingerprint or outcome.name
-
-
-def _names(name: str, subject: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((name, subject)))
+def _subjects(outcome: Outcome) -> list[_Subject]:
+    failure = [(_FINGERPRINT, outcome.fingerprint)] if outcome.fingerprint and not outcome.ok else []
+    return [(outcome.kind, outcome.name), *failure]
 
 
 class Sequences:
@@ -146,13 +147,13 @@ class Sequences:
         good = [number for number, session in enumerate(self._log) if session.ended_well]
         actions_of = [self._log[number].actions for number in good]
         often = Counter(action for actions in actions_of for action in set(actions))
-        for pattern, places in closed_patterns(actions_of, KINDS[FOLLOWS].least_support):
+        for pattern, places in closed_patterns(actions_of, LEAST_SUPPORT[FOLLOWS]):
             before = pattern[:-1]
             occasions = [n for n, session in enumerate(self._log) if _place(before, session.actions) is not None]
             hits = [good[place] for place in places]
             share = len(hits) / (len(occasions) + 1)
             is_more_than_usual = len(hits) * len(self._log) > often[pattern[-1]] * len(occasions)
-            if share >= KINDS[FOLLOWS].least_share and is_more_than_usual:
+            if share >= LEAST_SHARE[FOLLOWS] and is_more_than_usual:
                 first = ", then ".join(f"`{action}`" for action in before)
                 rule = counted(FOLLOWS, first, f"`{pattern[-1]}`", share, self._log, occasions, hits)
                 yield pattern, rule._replace(names=tuple(dict.fromkeys(before)))

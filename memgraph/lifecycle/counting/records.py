@@ -1,4 +1,4 @@
-"""What is counted (records of a history), how (hits among occasions), and what comes of it (rules with typed numbers). Pure."""
+"""What is counted (typed records of a history), how (hits among occasions), and what comes of it (rules with typed numbers). Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, confidence_of
 
-HALF_LIFE = 800
-"""Records of the same sort (all commits, all outcomes) after which one counts half."""
 MOST_IDS = 50
 """Maximum number of ids that a rule lists as evidence, and as counterexamples: the newest."""
 LATELY = 10
@@ -20,7 +18,7 @@ LATELY = 10
 
 
 class FileChange(NamedTuple):
-    """A file in a change: its path, git's status letter, lines added and removed, its earlier path if it was renamed."""
+    """A file in a change: git's status letter, lines added and removed, and the earlier path if it was renamed."""
 
     path: str
     kind: Literal["A", "M", "D", "R"] = "M"
@@ -31,7 +29,7 @@ class FileChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A commit. `mends` and `reverts` are the shas that its message names, whole or abbreviated, never guessed."""
+    """A commit. `person` is "" for a machine; `mends` and `reverts` are shas that its message names, whole or abbreviated, never guessed."""
 
     id: str
     sha: str
@@ -48,8 +46,8 @@ class Change:
 class Outcome:
     """How a test, command or build went.
 
-    `session` is the session or build that it is part of. `state` says what it ran on, such as a commit's sha: None if
-    that is unknown, and then nothing follows for flakiness. `mended_by` names what made it succeed again, as it is to be printed.
+    `session` is the session or build that it is part of; `state` says what it ran on, such as a commit's sha, and is None where that is
+    unknown: then nothing is said about flakiness. `mended_by` names what made it succeed again, as it is to be printed.
     """
 
     id: str
@@ -75,106 +73,52 @@ class Session:
 
 Record = Change | Outcome | Session
 
-TOGETHER = "changes together"
-HOT_SPOT = "hot spot"
-MENDED = "fix after change"
-REVERTED = "reverted"
-KNOWS = "who knows"
-RETURNS = "returning failure"
-FLAKY = "flaky test"
-WORKS = "command that works"
-FOLLOWS = "what follows what"
+TOGETHER, HOT_SPOT, MENDED, REVERTED = "changes together", "hot spot", "fix after change", "reverted"
+KNOWS, RETURNS, FLAKY = "who knows", "returning failure", "flaky test"
+WORKS, FOLLOWS = "command that works", "what follows what"
 
-
-class Kind(NamedTuple):
-    """What makes a rule of a kind: at least so many hits, at least such a share; and its sentence."""
-
-    least_support: int
-    least_share: float
-    template: str
-
-
-KINDS: dict[str, Kind] = {
-    TOGETHER: Kind(
-        3,
-        0.5,
-        "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits that changed {subject} "
-        "and 1 to 19 other files, the latest on {last}.",
-    ),
-    HOT_SPOT: Kind(
-        3,
-        0.0,
-        "{subject} is a hot spot: {support} of its {occasions} changes were fixes, {recent} of the last {tries}; the latest fix was on {last}.",
-    ),
-    MENDED: Kind(
-        2,
-        0.0,
-        "{subject} needs a second look: of its {occasions} changes {support} were mended by a later commit that names them, "
-        "at least half of these within {days} days; the latest that was mended is of {last}.",
-    ),
-    REVERTED: Kind(
-        2,
-        0.0,
-        "{support} of {occasions} changes of {subject} were taken back; the latest of them is of {last}.",
-    ),
-    KNOWS: Kind(
-        3,
-        0.4,
-        "{object} knows {subject}: made {support} of its {occasions} changes, {recent} of the last {tries}; the latest is of {last}.",
-    ),
-    RETURNS: Kind(
-        2,
-        0.0,
-        "{subject} fails again and again: in {occasions} builds or sessions, from {first} to {last}{mended}.",
-    ),
-    FLAKY: Kind(
-        2,
-        0.0,
-        "{subject} is flaky: {support} of {occasions} times that it ran again on what it had run on, the result was another one; "
-        "the latest time was on {last}.",
-    ),
-    WORKS: Kind(
-        3,
-        0.5,
-        "`{subject}` works here: it succeeded in {support} of {occasions} runs, in {recent} of the last {tries}; the latest success "
-        "was on {last}{mended}.",
-    ),
-    FOLLOWS: Kind(
-        3,
-        0.5,
-        "After {subject} comes {object}: {support} of {occasions} sessions that did the former went on with the latter and ended well, "
-        "the latest on {last}.",
-    ),
+TEMPLATES = {
+    TOGETHER: "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits that changed {subject} and 1 to 19 other files, the latest on {last}.",
+    HOT_SPOT: "{subject} is a hot spot: {support} of its {occasions} changes were fixes, {recent} of the last {tries}; the latest fix was on {last}.",
+    MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
+    REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
+    KNOWS: "{object} knows {subject}: made {support} of its {occasions} changes, {recent} of the last {tries}; the latest is of {last}.",
+    RETURNS: "{subject} failed in {occasions} builds or sessions, from {first} to {last}{mended}.",
+    FLAKY: "{subject} is flaky: {support} of {occasions} times that it ran again on what it had run on, the result was another one, the latest on {last}.",
+    WORKS: "`{subject}` works here: it succeeded in {support} of {occasions} runs, {recent} of the last {tries}; the latest success was on {last}{mended}.",
+    FOLLOWS: "After {subject} comes {object}: {support} of {occasions} sessions that did the former went on with the latter and ended well, the latest on {last}.",
 }
+"""The sentence of each kind of rule. A change is one by a person where it is said who knows."""
 _MENDED = {RETURNS: "; the last time it was mended by {}", WORKS: "; after a failure it was made to work by {}"}
+LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2, RETURNS: 2, FLAKY: 2}
+LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {TOGETHER: 0.5, KNOWS: 0.4, WORKS: 0.5, FOLLOWS: 0.5}
+HALF_LIFE = dict.fromkeys(TEMPLATES, 800) | {KNOWS: 200}
+"""Records of the same sort (all commits, all outcomes) after which one counts half: people move on faster than habits."""
 
 
 class Counted(NamedTuple):
-    """A rule: what was counted of a subject, with what speaks for it and against it.
+    """A rule: what was counted of a subject, what speaks for it, and what against.
 
     Attributes
     ----------
-    kind : str
-        One of `KINDS`.
-    key : str
-        Stable as the history goes on: a file is named in it by its first name and the change that it came with.
+    kind, key : str
+        One of `TEMPLATES`; the key stays as the history goes on (in it a file has its first name and the change that it came with).
     subject, object : str
-        What it says something about, and what it says, by their present names: two files; a file and a person; a test; a
-        command; the first actions of a sequence and the next one.
+        What it is about and what it says, by their present names: two files, a file and a person, the first actions and the next one.
     names : tuple of str
-        All names that the subject has had, present one first.
+        All names that the subject has had, the present one first.
     support, occasions : int
         Hits, and occasions on which there could have been one.
     recent, tries : int
-        The same of the latest occasions, at most `LATELY`.
+        The same among the latest `LATELY` occasions.
     share : float
-        Faded hits over faded occasions, plus one so that few occasions say little; in [0, 1).
+        Faded hits over faded occasions plus one (few occasions say little), in [0, 1).
     confidence : float
-        How often such rules were right in the same history, in [0, 1]: the chance of a hit on the next occasion.
+        The chance of a hit on the next occasion, in [0, 1]: how often such rules were right in the same history, if that was measured.
     first, last : datetime
         Of the hits.
     evidence, counterexamples : tuple of str
-        Ids of the records, newest first.
+        Ids of the records, newest first, at most `MOST_IDS`.
     lag_days : int, optional
         Days within which at least half of the hits were mended.
     mended_by : str, optional
@@ -202,125 +146,13 @@ class Counted(NamedTuple):
     @property
     def text(self) -> str:
         """The rule as a sentence; every number in it can be counted in the history."""
-        values = self._asdict() | {"days": self.lag_days, "first": _day(self.first), "last": _day(self.last)}
-        values["mended"] = _MENDED[self.kind].format(self.mended_by) if self.mended_by else ""
-        return KINDS[self.kind].template.format_map(values)
+        mended = _MENDED[self.kind].format(self.mended_by) if self.mended_by else ""
+        days = {"first": _day(self.first), "last": _day(self.last)}
+        return TEMPLATES[self.kind].format_map(self._asdict() | days | {"mended": mended})
 
 
 def _day(at: datetime) -> str:
     return f"{at.day} {at:%B} {at.year}"
-
-
-class Question(NamedTuple):
-    """What was asked of a kind of rule before a record was learned, and the answer: an object, with its share; None without a rule."""
-
-    kind: str
-    subject: Any
-    number: int
-    object: Any = None
-    share: float | None = None
-    is_answered: bool = False
-
-
-class Tally:
-    """Numbers of records, ascending, and their weight: each counts half as much after `HALF_LIFE` records."""
-
-    __slots__ = ("_at", "_weight", "numbers")
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []
-        self._weight = 0.0
-        self._at = 0
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __contains__(self, number: int) -> bool:
-        place = bisect_left(self.numbers, number)
-        return place < len(self.numbers) and self.numbers[place] == number
-
-    def faded(self, now: int) -> float:
-        """Return the weight of all when the next record has the number `now`."""
-        return self._weight * _faded(now - self._at)
-
-    def add(self, number: int, now: int) -> None:
-        """Count a record, which may be earlier than `now`; twice counts once."""
-        if number not in self:
-            insort(self.numbers, number)
-            self._weight, self._at = self.faded(now) + _faded(now - number), now
-
-    def discard(self, number: int, now: int) -> None:
-        """Count a record no longer."""
-        if number in self:
-            self.numbers.remove(number)
-            self._weight, self._at = max(self.faded(now) - _faded(now - number), 0.0), now
-
-
-def _faded(records: int) -> float:
-    return float(2.0 ** (-records / HALF_LIFE))
-
-
-Subject = TypeVar("Subject")
-Object = TypeVar("Object")
-
-
-class Tallies(Generic[Subject, Object]):
-    """Hits among the occasions of each subject, by object (a rule without an object has one that says nothing).
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    occasions : dict, optional
-        Occasions by subject, if several kinds have the same.
-    """
-
-    def __init__(self, kind: str, occasions: dict[Subject, Tally] | None = None) -> None:
-        self.kind = kind
-        self.occasions: dict[Subject, Tally] = {} if occasions is None else occasions
-        self.hits: dict[Subject, dict[Object, Tally]] = {}
-
-    def occasion(self, subject: Subject, number: int) -> None:
-        """Count an occasion."""
-        self.occasions.setdefault(subject, Tally()).add(number, number)
-
-    def hit(self, subject: Subject, obj: Object, number: int, now: int) -> None:
-        """Count a hit on the occasion with this number."""
-        self.hits.setdefault(subject, {}).setdefault(obj, Tally()).add(number, now)
-
-    def miss(self, subject: Subject, obj: Object, number: int, now: int) -> None:
-        """Count what was a hit no longer."""
-        if hits := self.hits.get(subject, {}).get(obj):
-            hits.discard(number, now)
-
-    def was_hit(self, subject: Subject, obj: Object, number: int) -> bool:
-        """Return whether the occasion with this number was a hit, as far as is known by now."""
-        hits = self.hits.get(subject, {}).get(obj)
-        return hits is not None and number in hits
-
-    def shares(self, subject: Subject, now: int) -> list[tuple[float, Object]]:
-        """Return what has enough hits, with its share, greatest first."""
-        occasions = self.occasions.get(subject)
-        hits = self.hits.get(subject)
-        if not occasions or not hits:
-            return []
-        least, total = KINDS[self.kind].least_support, occasions.faded(now) + 1
-        found = [(tally.faded(now) / total, obj) for obj, tally in hits.items() if len(tally) >= least]
-        return sorted(found, key=lambda one: -one[0])
-
-    def question(self, subject: Subject, number: int) -> Question:
-        """Return the question what the next occasion of a subject brings, with the first answer that the rules have."""
-        best = next(iter(self.shares(subject, number)), None)
-        if best is None:
-            return Question(self.kind, subject, number)
-        return Question(self.kind, subject, number, best[1], best[0], best[0] >= KINDS[self.kind].least_share)
-
-    def found(self, now: int) -> Iterator[tuple[Subject, Object, float]]:
-        """Yield what has enough hits and a sufficient share, greatest share first for each subject."""
-        for subject in self.hits:
-            for share, obj in self.shares(subject, now):
-                if share >= KINDS[self.kind].least_share:
-                    yield subject, obj, share
 
 
 def counted(
@@ -333,7 +165,8 @@ def counted(
     hits: Sequence[int],
 ) -> Counted:
     """Return the rule that these numbers of records make; both ascend, and hits are among the occasions."""
-    lately, were_hits = occasions[-LATELY:], frozenset(hits)
+    were_hits, dates = frozenset(hits), [log[number].at for number in hits]
+    against = (log[number].id for number in reversed(occasions) if number not in were_hits)
     return Counted(
         kind=kind,
         key=f"{kind}: {subject} {obj}".strip(),
@@ -342,19 +175,105 @@ def counted(
         names=(subject,),
         support=len(hits),
         occasions=len(occasions),
-        recent=sum(number in were_hits for number in lately),
-        tries=len(lately),
+        recent=sum(number in were_hits for number in occasions[-LATELY:]),
+        tries=min(len(occasions), LATELY),
         share=share,
-        confidence=fallback(share, len(hits)),
-        first=min(log[number].at for number in hits),
-        last=max(log[number].at for number in hits),
+        confidence=min(share, confidence_of(max(len(hits), LEAST_BUILDS))),
+        first=min(dates),
+        last=max(dates),
         evidence=tuple(log[number].id for number in hits[: -MOST_IDS - 1 : -1]),
-        counterexamples=tuple(
-            islice((log[number].id for number in reversed(occasions) if number not in were_hits), MOST_IDS)
-        ),
+        counterexamples=tuple(islice(against, MOST_IDS)),
     )
 
 
-def fallback(share: float, support: int) -> float:
-    """Return the confidence where too little was measured: that of so many builds (design §5), at most the share itself."""
-    return min(share, confidence_of(max(support, LEAST_BUILDS)))
+class Question(NamedTuple):
+    """What was asked about a subject before a record was learned, and the best answer: an object and its share; None without one."""
+
+    kind: str
+    subject: Any
+    number: int
+    object: Any = None
+    share: float | None = None
+    is_answered: bool = False
+
+
+class Tally:
+    """Numbers of records, ascending, and their weight, of which half is left after `half_life` records."""
+
+    __slots__ = ("_at", "_half_life", "_weight", "numbers")
+
+    def __init__(self, half_life: int) -> None:
+        self.numbers: list[int] = []
+        self._half_life = half_life
+        self._weight = 0.0
+        self._at = 0
+
+    def __contains__(self, number: int) -> bool:
+        place = bisect_left(self.numbers, number)
+        return place < len(self.numbers) and self.numbers[place] == number
+
+    def faded(self, now: int) -> float:
+        """Return the weight when the next record has the number `now`."""
+        return self._weight * self._left(now - self._at)
+
+    def add(self, number: int, now: int) -> None:
+        """Count a record, which may be earlier than `now`; twice counts once."""
+        if number not in self:
+            insort(self.numbers, number)
+            self._weight, self._at = self.faded(now) + self._left(now - number), now
+
+    def discard(self, number: int, now: int) -> None:
+        """Count a record no longer."""
+        if number in self:
+            self.numbers.remove(number)
+            self._weight, self._at = max(self.faded(now) - self._left(now - number), 0.0), now
+
+    def _left(self, records: int) -> float:
+        return float(2.0 ** (-records / self._half_life))
+
+
+Subject = TypeVar("Subject")
+Object = TypeVar("Object")
+
+
+class Tallies(Generic[Subject, Object]):
+    """Hits among the occasions of each subject, by object ("" where a rule has none); `occasions` may be shared by several kinds."""
+
+    def __init__(self, kind: str, occasions: dict[Subject, Tally] | None = None) -> None:
+        self.kind = kind
+        self.occasions: dict[Subject, Tally] = {} if occasions is None else occasions
+        self.hits: dict[Subject, dict[Object, Tally]] = {}
+
+    def occasion(self, subject: Subject, number: int) -> None:
+        """Count an occasion."""
+        self.occasions.setdefault(subject, Tally(HALF_LIFE[self.kind])).add(number, number)
+
+    def hit(self, subject: Subject, obj: Object, number: int, now: int) -> None:
+        """Count a hit on the occasion with this number."""
+        self.hits.setdefault(subject, {}).setdefault(obj, Tally(HALF_LIFE[self.kind])).add(number, now)
+
+    def was_hit(self, subject: Subject, obj: Object, number: int) -> bool:
+        """Return whether the occasion with this number was a hit, as far as is known by now."""
+        return number in self.hits.get(subject, {}).get(obj, ())
+
+    def shares(self, subject: Subject, now: int) -> list[tuple[float, Object]]:
+        """Return the objects with enough hits and their shares, greatest first."""
+        occasions, hits = self.occasions.get(subject), self.hits.get(subject)
+        if not occasions or not hits:
+            return []
+        least, total = LEAST_SUPPORT[self.kind], occasions.faded(now) + 1
+        found = [(tally.faded(now) / total, obj) for obj, tally in hits.items() if len(tally.numbers) >= least]
+        return sorted(found, key=lambda one: -one[0])
+
+    def question(self, subject: Subject, now: int) -> Question:
+        """Return the question what the next occasion of a subject brings, with the best answer."""
+        for share, obj in self.shares(subject, now):
+            return Question(self.kind, subject, now, obj, share, share >= LEAST_SHARE[self.kind])
+        return Question(self.kind, subject, now)
+
+    def found(self, now: int) -> Iterator[tuple[Subject, Object, float]]:
+        """Yield subjects and objects with enough hits and a sufficient share."""
+        for subject in self.hits:
+            for share, obj in self.shares(subject, now):
+                if share >= LEAST_SHARE[self.kind]:
+                    yield subject, obj, share
