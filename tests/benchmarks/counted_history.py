@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ _CLOSING = frozenset("close closes closed fix fixes fixed resolve resolves resol
 _NAMED = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 _MENDED = re.compile(
     r"^Fixes: ([0-9a-f]{7,40})\b|\b(?:introduced|broken|caused|regress\w+) (?:in|by) (?:commit )?([0-9a-f]{7,40})\b",
-    re.M,
+    re.MULTILINE,
 )
 _YEAR = timedelta(days=365)
 
@@ -35,7 +36,7 @@ _YEAR = timedelta(days=365)
 def git(repository: Path, *arguments: str) -> str:
     """Return what git says about a repository."""
     command = ["git", "-C", str(repository), "-c", "diff.renameLimit=2000", *arguments]
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", errors="replace")  # noqa: S603
+    return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", errors="replace")
 
 
 def changes(repository: Path, detect: str) -> list[Change]:
@@ -85,7 +86,7 @@ def _is_fix(message: str) -> bool:
     if _REPAIRS & set(title.split()):
         return True
     words = message.casefold().replace(":", " ").split()
-    return any(one.strip("(,.[") in _CLOSING and "#" in two for one, two in zip(words, words[1:], strict=False))
+    return any(one.strip("(,.[") in _CLOSING and "#" in two for one, two in pairwise(words))
 
 
 class Judged(NamedTuple):
@@ -96,8 +97,8 @@ class Judged(NamedTuple):
     is_fix: bool
 
 
-_FIX = re.compile(r"\b(?:fix(?:e[sd])?|bug(?:s|fix(?:es)?)?|regressions?)\b", re.I)
-_CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:[\w.-]+/[\w.-]+)?#\d+", re.I)
+_FIX = re.compile(r"\b(?:fix(?:e[sd])?|bug(?:s|fix(?:es)?)?|regressions?)\b", re.IGNORECASE)
+_CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:[\w.-]+/[\w.-]+)?#\d+", re.IGNORECASE)
 
 
 def judged(repository: Path) -> Iterator[Judged]:

@@ -65,7 +65,7 @@ class Files:
     def _file(self, one: FileChange) -> int | None:
         name = one.was if one.kind == "R" else one.path
         last = self._last.get(name)
-        is_new = one.kind == "A" and last is not None and self.exists(last)  # under another name
+        is_new = one.kind == "A" and last is not None and self.name(last) != name  # that one has moved away
         return self._there.get(name, None if is_new else last)
 
     def follow(self, change: Change) -> list[int]:
@@ -143,7 +143,8 @@ class Changes:
         if undone >= 0:  # what that one had taken back is in force again
             restored = self._number_of(self._log[undone].reverts, undone)
             for file in self._common(restored, now):
-                self._reverted.hits[file][""].discard(restored, now)
+                if self._reverted.was_hit(file, "", restored):
+                    self._reverted.hits[file][""].discard(restored, now)
 
     def _common(self, number: int, now: int) -> frozenset[int]:
         return self._touched[number] & self._touched[now] if number >= 0 else frozenset()

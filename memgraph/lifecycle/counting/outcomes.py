@@ -6,7 +6,6 @@ What follows what is mined as closed sequential patterns: Pei et al., *Mining Se
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
@@ -129,9 +128,9 @@ class Sequences:
         if len(self._log) > self._mined_at * _MINED_AGAIN_AFTER:
             self._mined = [(rule.share, actions) for actions, rule in self._found()]
             self._mined_at = len(self._log)
-        fitting = (one for one in self._mined if _place(one[1][:-1], session.actions) is not None)
-        share, actions = max(fitting, key=lambda one: (one[0], len(one[1])), default=(None, ()))
-        yield Question(FOLLOWS, actions[:-1], len(self._log), actions[-1:], share, share is not None)
+        fitting = (one for one in self._mined if one[1][0] in session.actions)
+        share, actions = max(fitting, key=lambda one: one[0], default=(None, ()))
+        yield Question(FOLLOWS, actions[:1], len(self._log), actions[1:], share, share is not None)
 
     def was_hit(self, actions: tuple[str, ...], number: int) -> bool:
         """Return whether the session with this number did all of these and ended well."""
@@ -144,19 +143,19 @@ class Sequences:
             yield rule
 
     def _found(self) -> Iterator[tuple[tuple[str, ...], Counted]]:
+        numbers: dict[str, list[int]] = {}
+        for number, session in enumerate(self._log):
+            for action in dict.fromkeys(session.actions):
+                numbers.setdefault(action, []).append(number)
         good = [number for number, session in enumerate(self._log) if session.ended_well]
-        actions_of = [self._log[number].actions for number in good]
-        often = Counter(action for actions in actions_of for action in set(actions))
-        for pattern, places in closed_patterns(actions_of, LEAST_SUPPORT[FOLLOWS]):
-            before = pattern[:-1]
-            occasions = [n for n, session in enumerate(self._log) if _place(before, session.actions) is not None]
-            hits = [good[place] for place in places]
+        for actions, places in closed_patterns([self._log[number].actions for number in good], LEAST_SUPPORT[FOLLOWS]):
+            (first, *rest), hits = actions, [good[place] for place in places]
+            occasions, usual = numbers[first], sum(self.was_hit(actions[1:], number) for number in numbers[rest[0]])
             share = len(hits) / (len(occasions) + 1)
-            is_more_than_usual = len(hits) * len(self._log) > often[pattern[-1]] * len(occasions)
-            if share >= LEAST_SHARE[FOLLOWS] and is_more_than_usual:
-                first = ", then ".join(f"`{action}`" for action in before)
-                rule = counted(FOLLOWS, first, f"`{pattern[-1]}`", share, self._log, occasions, hits)
-                yield pattern, rule._replace(names=tuple(dict.fromkeys(before)))
+            if share >= LEAST_SHARE[FOLLOWS] and len(hits) * len(self._log) > usual * len(occasions):
+                then = ", then ".join(f"`{action}`" for action in rest)
+                rule = counted(FOLLOWS, first, then, share, self._log, occasions, hits)
+                yield actions, rule
 
 
 def closed_patterns(sequences: Sequence[Sequence[str]], least: int) -> list[tuple[tuple[str, ...], list[int]]]:

@@ -86,7 +86,7 @@ TEMPLATES = {
     RETURNS: "{subject} failed in {occasions} builds or sessions, from {first} to {last}{mended}.",
     FLAKY: "{subject} is flaky: {support} of {occasions} times that it ran again on what it had run on, the result was another one, the latest on {last}.",
     WORKS: "`{subject}` works here: it succeeded in {support} of {occasions} runs, {recent} of the last {tries}; the latest success was on {last}{mended}.",
-    FOLLOWS: "After {subject} comes {object}: {support} of {occasions} sessions that did the former went on with the latter and ended well, the latest on {last}.",
+    FOLLOWS: "After `{subject}` comes {object}: {support} of {occasions} sessions with the former went on so and ended well, the latest on {last}.",
 }
 """The sentence of each kind of rule. A change is one by a person where it is said who knows."""
 _MENDED = {RETURNS: "; the last time it was mended by {}", WORKS: "; after a failure it was made to work by {}"}
@@ -104,7 +104,7 @@ class Counted(NamedTuple):
     kind, key : str
         One of `TEMPLATES`; the key stays as the history goes on (in it a file has its first name and the change that it came with).
     subject, object : str
-        What it is about and what it says, by their present names: two files, a file and a person, the first actions and the next one.
+        What it is about and what it says, by their present names: two files, a file and a person, an action and what follows.
     names : tuple of str
         All names that the subject has had, the present one first.
     support, occasions : int
