@@ -10,8 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +29,7 @@ _MENDED = re.compile(
     r"^Fixes: ([0-9a-f]{7,40})\b|\b(?:introduced|broken|caused|regress\w+) (?:in|by) (?:commit )?([0-9a-f]{7,40})\b",
     re.MULTILINE,
 )
-_YEAR = timedelta(days=365)
+_YEAR_S = 365 * 86_400
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -71,7 +70,7 @@ def _change(tokens: list[str]) -> Change:
         sha,
         sha,
         at,
-        person,
+        "" if person.endswith("[bot]") else person,
         tuple(files),
         is_fix=_is_fix(message),
         mends=(mended[1] or mended[2]) if mended else None,
@@ -90,96 +89,100 @@ def _is_fix(message: str) -> bool:
 
 
 class Judged(NamedTuple):
-    """A commit as the judge reads it, with nothing from the rules: its time, its paths, whether it is a fix."""
+    """A commit as the judge reads it, with nothing from the rules: its time, whether it is a fix, earlier and later path of each file."""
 
     at: int
-    paths: frozenset[str]
     is_fix: bool
+    files: tuple[tuple[str, str], ...]
 
 
 _FIX = re.compile(r"\b(?:fix(?:e[sd])?|bug(?:s|fix(?:es)?)?|regressions?)\b", re.IGNORECASE)
 _CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:[\w.-]+/[\w.-]+)?#\d+", re.IGNORECASE)
 
 
-def judged(repository: Path) -> Iterator[Judged]:
-    """Yield the commits without merges, oldest first: paths as they are, renames are a removed and an added path."""
-    log = git(
-        repository,
-        "log",
-        "--reverse",
-        "--date-order",
-        "--no-merges",
-        "--no-renames",
-        "--name-only",
-        "-z",
-        "--format=%x01%ct%x02%s%x02%B%x03",
-    )
-    for entry in log.split("\x01")[1:]:
+def judged(repository: Path, detect: str) -> list[Judged]:
+    """Return the commits without merges, oldest first."""
+    shown = ("--no-merges", detect, "--name-status", "-z", "--format=%x01%ct%x02%s%x02%B%x03")
+    found = []
+    for entry in git(repository, "log", "--reverse", "--date-order", *shown).split("\x01")[1:]:
         head, _, names = entry.partition("\x03")
         seconds, title, message = head.split("\x02", 2)
-        paths = frozenset(name.strip("\n") for name in names.split("\0") if name.strip("\n"))
-        yield Judged(int(seconds), paths, bool(_FIX.search(title) or _CLOSES.search(message)))
+        tokens, files = iter(names.replace("\n", "").split("\0")), []
+        for status in filter(None, tokens):
+            first = next(tokens)
+            later = next(tokens) if status[0] in "RC" else first
+            files.append((first if status[0] == "R" else later, later))
+        found.append(Judged(int(seconds), bool(_FIX.search(title) or _CLOSES.search(message)), tuple(files)))
+    return found
+
+
+def most_changed(past: list[Judged], there: set[str]) -> frozenset[str]:
+    """Return the ten files with the most changes, under whatever names: read backwards, from their last names."""
+    last, often = dict[str, str](), Counter[str]()
+    for one in reversed(past):
+        names = {was: last.get(path, path) for was, path in one.files}
+        often.update(names.values())
+        last |= names
+    return frozenset(sorted(often.keys() & there, key=lambda path: (-often[path], path))[:10])
+
+
+def fixes_of(year: list[Judged]) -> list[frozenset[str]]:
+    """Return the files of each fix, by the names that they had when the year began."""
+    first, found = dict[str, str](), []
+    for one in year:
+        names = {path: first.get(was, was) for was, path in one.files}
+        first |= names
+        if one.is_fix and names:
+            found.append(frozenset(names.values()))
+    return found
 
 
 class Shares(NamedTuple):
-    """Of the judged fixes: their number, those that touch a named file, the file changes in named files and all, the sum of the shares of each."""
+    """Where fixes fell.
+
+    Their number; the sum of the parts of each that fell in a named file, a fix of n files falling to 1/n in each; their changes of files,
+    and those of named files; and those that touch a named file at all.
+    """
 
     fixes: int = 0
-    touching: int = 0
-    inside: int = 0
+    parts: float = 0.0
     changed: int = 0
-    portions: float = 0.0
+    inside: int = 0
+    touching: int = 0
 
     def plus(self, fixes: list[frozenset[str]], named: frozenset[str]) -> Shares:
         """Return these with more fixes."""
         inside = [len(one & named) for one in fixes]
         return Shares(
             self.fixes + len(fixes),
-            self.touching + sum(map(bool, inside)),
-            self.inside + sum(inside),
+            self.parts + sum(many / len(one) for many, one in zip(inside, fixes, strict=True)),
             self.changed + sum(map(len, fixes)),
-            self.portions + sum(many / len(one) for many, one in zip(inside, fixes, strict=True)),
+            self.inside + sum(inside),
+            self.touching + sum(map(bool, inside)),
         )
 
     def __str__(self) -> str:
-        return f"{100 * self.inside / self.changed:.1f} %, {100 * self.portions / self.fixes:.1f} %, {100 * self.touching / self.fixes:.1f} %"
+        shares = (self.parts / self.fixes, self.inside / self.changed, self.touching / self.fixes)
+        return " / ".join(f"{100 * share:.1f}" for share in shares) + " %"
 
 
 def next_years(repository: Path, history: list[Change], years: int, detect: str) -> tuple[Shares, Shares]:
     """Return where the fixes of each of the last years fell: in the hot spots named before it, in the ten most changed files."""
-    log = list(judged(repository))
+    log = judged(repository, detect)
     end, spots, changed = max(one.at for one in log), Shares(), Shares()
     for back in range(years, 0, -1):
-        start = end - back * _YEAR.days * 86_400
-        until = start + _YEAR.days * 86_400
+        start, until = end - back * _YEAR_S, end - (back - 1) * _YEAR_S
         counting = Counting()
         for change in history:
             if change.at.timestamp() < start:
                 counting.learn(change)
         named = frozenset(rule.subject for rule in counting.rules() if rule.kind == HOT_SPOT)
-        most = most_changed(repository, git(repository, "rev-list", "-1", f"--before={start}", "HEAD").strip(), detect)
-        fixes = [one.paths for one in log if start <= one.at < until and one.is_fix and one.paths]
-        spots, changed = spots.plus(fixes, named), changed.plus(fixes, frozenset(most))
+        tip = git(repository, "rev-list", "-1", f"--before={start}", "HEAD").strip()
+        there = set(git(repository, "ls-tree", "-r", "-z", "--name-only", tip).split("\0"))
+        fixes = fixes_of([one for one in log if start <= one.at < until])
+        spots = spots.plus(fixes, named)
+        changed = changed.plus(fixes, most_changed([one for one in log if one.at < start], there))
     return spots, changed
-
-
-def most_changed(repository: Path, tip: str, detect: str) -> list[str]:
-    """Return the ten files of a commit that have changed most often, under whatever names: read backwards, from their present names."""
-    log = git(repository, "log", "--date-order", "--no-merges", detect, "--name-status", "-z", "--format=%x01", tip)
-    present, often = dict[str, str](), Counter[str]()
-    for entry in log.split("\x01")[1:]:
-        tokens = iter(entry.replace("\n", "").split("\0"))
-        earlier = dict[str, str]()
-        for token in tokens:
-            if re.fullmatch(r"[AMDTRC]\d*", token):
-                path = next(tokens)
-                was, path = (path, next(tokens)) if token[0] in "RC" else ("", path)
-                often[present.get(path, path)] += 1
-                if token[0] == "R":
-                    earlier[was] = present.get(path, path)
-        present |= earlier
-    there = set(git(repository, "ls-tree", "-r", "-z", "--name-only", tip).split("\0"))
-    return sorted((path for path in often if path in there), key=lambda path: (-often[path], path))[:10]
 
 
 def main() -> None:
@@ -215,7 +218,8 @@ def main() -> None:
         for years in options.years:
             spots, changed = next_years(repository, history, years, detect)
             print(
-                f"fixes of the next year, last {years} years ({spots.fixes} fixes): hot spots {spots}; most changed files {changed}"
+                f"{spots.fixes} fixes of the last {years} years, each year asked before it (parts of fixes / changed files / fixes "
+                f"touching one): hot spots {spots}, most changed files {changed}"
             )
         if options.rules:
             counting = Counting()
