@@ -11,6 +11,7 @@ from memgraph.lifecycle.counting.outcomes import Outcomes, Sequences
 from memgraph.lifecycle.counting.records import (
     FOLLOWS,
     HOT_SPOT,
+    LEAST_SHARE,
     TEMPLATES,
     Change,
     Counted,
@@ -29,8 +30,8 @@ LEVELS = 10
 LEAST_MEASURED = 20
 """Answers of a level from which its confidence is taken."""
 FIXES = "fixes in a hot spot"
-_TRIMMED = re.compile(r"^[\s`'\"(\[{<*]+|(?::\d+)?[\s`'\")\]}>*.,;:!?]+$|:\d+$")
-"""Quotes, brackets and the sentence's marks around a name, and the number of a line after it."""
+_AROUND = re.compile(r"^[`'\"(\[{<*]+|(?::\d+|['’]s)?[`'\")\]}>*.,;:!?]*$")
+"""Quotes, brackets and a sentence's marks around a name, and the number of a line or a genitive after it."""
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -95,10 +96,14 @@ class Counting:
                 yield from self._sequences.questions(record)
 
     def rules(self, held: Mapping[str, Held] | None = None) -> list[Counted]:
-        """Return the rules, the most confident of each kind first; their confidence is what such rules had in a check."""
+        """Return the rules, the most confident of each kind first.
+
+        Their confidence is what such rules had in the check (`held`); those that it shows not to hold are left out.
+        """
         found = [*self._changes.rules(), *self._outcomes.rules(), *self._sequences.rules()]
+        measured = [rule._replace(confidence=_confidence(rule, held or {})) for rule in found]
+        rules = [rule for rule in measured if rule.confidence >= LEAST_SHARE[rule.kind]]
         order = {kind: place for place, kind in enumerate(TEMPLATES)}
-        rules = [rule._replace(confidence=_confidence(rule, held or {})) for rule in found]
         return sorted(rules, key=lambda rule: (order[rule.kind], -rule.confidence, -rule.share, rule.key))
 
     @property
@@ -110,8 +115,7 @@ class Counting:
         """Return whether the occasion that was asked about was a hit of this object, as far as is known by now."""
         if question.kind == FOLLOWS:
             return self._sequences.was_hit((*question.subject, *question.object), question.number)
-        tallies = self._tallies[question.kind]
-        return tallies.was_hit(question.subject, obj, question.number)
+        return self._tallies[question.kind].was_hit(question.subject, obj, question.number)
 
 
 def check(history: Sequence[Record]) -> dict[str, Held]:
@@ -150,7 +154,7 @@ def _held(asked: Sequence[Question], counting: Counting) -> Held:
         right = [was_right for one, was_right in answers if _level(one.share) == level]
         levels.append(Level(level / LEVELS, len(right), sum(right)))
     in_force = [was_right for one, was_right in answers if one.is_answered]
-    usual = sum(counting.was_hit(one, "") for one in asked)
+    usual = sum(counting.was_hit(one, "") for one in asked if one.kind != FOLLOWS)
     return Held(len(asked), len(in_force), sum(in_force), usual, tuple(levels))
 
 
@@ -203,13 +207,13 @@ def named_in(text: str, names: Iterable[str]) -> list[str]:
     by_tokens: dict[tuple[str, ...], set[str]] = {}
     full = set(names)
     for name in full:
-        by_tokens.setdefault(tuple(name.split()), set()).add(name)
+        by_tokens.setdefault(tuple(_AROUND.sub("", word) for word in name.split()), set()).add(name)
         part = _last_part(name)
         if part not in full and part != name and len(part.split()) == 1:
             by_tokens.setdefault((part,), set()).add(name)
     longest = max(map(len, by_tokens), default=0)
     found: dict[str, None] = {}
-    tokens = [(_TRIMMED.sub("", token), token) for token in text.split()]
+    tokens = [(_AROUND.sub("", token), token) for token in text.split()]
     for start in range(len(tokens)):
         for length in range(min(longest, len(tokens) - start), 0, -1):
             window = tokens[start : start + length]

@@ -91,7 +91,14 @@ TEMPLATES = {
 """The sentence of each kind of rule. A change is one by a person where it is said who knows."""
 _MENDED = {RETURNS: "; the last time it was mended by {}", WORKS: "; after a failure it was made to work by {}"}
 LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2, RETURNS: 2, FLAKY: 2}
-LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {TOGETHER: 0.5, KNOWS: 0.4, WORKS: 0.5, FOLLOWS: 0.5}
+LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {
+    TOGETHER: 0.5,
+    KNOWS: 0.4,
+    WORKS: 0.5,
+    FOLLOWS: 0.5,
+    MENDED: 0.05,
+    REVERTED: 0.05,
+}
 HALF_LIFE = dict.fromkeys(TEMPLATES, 800) | {KNOWS: 200}
 """Records of the same sort (all commits, all outcomes) after which one counts half: people move on faster than habits."""
 

@@ -197,6 +197,7 @@ def expected_of_change(rule: Counted, history: Sequence[Change]) -> str:
     }[rule.kind]
 
 
+@settings(max_examples=80)
 @given(histories)
 def test_every_number_about_files_is_true(history: list[Change]) -> None:
     rules = learned(history).rules()
@@ -276,7 +277,7 @@ def test_patterns_are_the_closed_ones(sequences: list[list[str]], least: int) ->
     assert dict(closed_patterns(sequences, least)) == closed
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(histories, outcomes, sessions)
 def test_asking_changes_nothing_and_order_between_sorts_does_not_count(
     changes: list[Change], results: list[Outcome], done: list[Session]
@@ -333,6 +334,7 @@ def test_names_are_found_as_whole_tokens_only() -> None:
     text = 'Change (src/api.py:12), then "make test", and run test_get. Not api.pyc, x.py or src/api.py2; build it.'
     assert named_in(text, names) == ["src/api.py", "make test", "tests/test_api.py::test_get"]
     assert named_in("run `build` on api.md.", names) == ["build", "docs/api.md"]
+    assert named_in("api.md's first line, tests/test_api.py::test_get", names) == names[1:3]
     assert named_in("make a test", names) == []
     assert named_in("", names) == named_in("src/api.py", []) == []
 
@@ -400,6 +402,15 @@ def test_confidence_is_what_such_rules_had() -> None:
     assert isclose(rule.confidence, 2 / 3, abs_tol=0.02)
     unmeasured = next(rule for rule in learned(history[:9]).rules(check(history[:9])) if rule.kind == TOGETHER)
     assert unmeasured.confidence == min(unmeasured.share, 0.9)
+
+
+def test_what_a_check_disproves_is_not_said() -> None:
+    """The two files have parted: together in most commits, and in none of the last fifth."""
+    history = [change(n, "a.py", "b.py") for n in range(100)] + [change(n, "a.py", f"{n}.py") for n in range(100, 162)]
+    pairs = [(rule.subject, rule.object) for rule in learned(history).rules() if rule.kind == TOGETHER]
+    assert ("a.py", "b.py") in pairs
+    left = [(rule.subject, rule.object) for rule in learned(history).rules(check(history)) if rule.kind == TOGETHER]
+    assert ("a.py", "b.py") not in left
 
 
 def test_sequences_are_asked_before_they_are_learned() -> None:
