@@ -43,6 +43,7 @@ class Files:
     def __init__(self) -> None:
         self.names: list[list[str]] = []
         self.keys: list[str] = []
+        self.moves = 0
         self._there: dict[str, int] = {}
         self._last: dict[str, int] = {}
 
@@ -74,6 +75,7 @@ class Files:
         for one in change.files:
             if one.kind in "RD":
                 self._there.pop(one.was or one.path, None)
+                self.moves += 1
         for one, known in zip(change.files, before, strict=True):
             file = len(self.names) if known is None else known
             if known is None:
@@ -85,6 +87,7 @@ class Files:
                 if self.name(file) != one.path:
                     self.names[file].append(one.path)
                 self._there[one.path] = self._last[one.path] = file
+                self.moves += 1
             found.append(file)
         return found
 
@@ -102,6 +105,9 @@ class Changes:
         self._touched: list[frozenset[int]] = []
         self._numbers: dict[str, list[int]] = {}
         self._mended_by: dict[tuple[int, int], int] = {}
+        self._hot: list[int] = []
+        self._hot_at = (0, 0)
+        self._fix_count = 0
         changed: dict[int, Tally] = {}
         self._together = _OfFiles(TOGETHER)
         self._fixes = _OfFiles(HOT_SPOT, changed)
@@ -115,6 +121,7 @@ class Changes:
         now = len(self._log)
         files = self.files.follow(change)
         self._log.append(change)
+        self._fix_count += change.is_fix
         self._touched.append(frozenset(files))
         self._numbers.setdefault(change.sha[:_SHORTEST_SHA], []).append(now)
         for file in files:
@@ -158,11 +165,13 @@ class Changes:
         return same[0] if len(same) == 1 else -1
 
     def hot_spots(self) -> list[int]:
-        """Return the files with the most fixes, faded, that are there."""
+        """Return the files with the most fixes, faded, that are there: the same until there is another fix or file."""
         now, least = len(self._log), LEAST_SUPPORT[HOT_SPOT]
-        fixes = ((hits[""], file) for file, hits in self._fixes.hits.items() if self.files.exists(file))
-        found = ((tally.faded(now), -file) for tally, file in fixes if len(tally.numbers) >= least)
-        return [-file for _, file in nlargest(HOT_SPOTS, found)]
+        if self._hot_at != (state := (self._fix_count, self.files.moves)):
+            fixes = ((hits[""], file) for file, hits in self._fixes.hits.items() if len(hits[""].numbers) >= least)
+            found = ((tally.faded(now), -file) for tally, file in fixes if self.files.exists(file))
+            self._hot, self._hot_at = [-file for _, file in nlargest(HOT_SPOTS, found)], state
+        return self._hot
 
     def questions(self, change: Change) -> Iterator[Question]:
         """Yield what is asked of each changed file before the change is learned."""

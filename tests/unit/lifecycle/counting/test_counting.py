@@ -406,7 +406,7 @@ def test_confidence_is_what_such_rules_had() -> None:
 
 def test_what_a_check_disproves_is_not_said() -> None:
     """The two files have parted: together in most commits, and in none of the last fifth."""
-    history = [change(n, "a.py", "b.py") for n in range(100)] + [change(n, "a.py", f"{n}.py") for n in range(100, 162)]
+    history = [change(n, "a.py", "b.py") for n in range(100)] + [change(n, "a.py", f"{n}.py") for n in range(100, 161)]
     pairs = [(rule.subject, rule.object) for rule in learned(history).rules() if rule.kind == TOGETHER]
     assert ("a.py", "b.py") in pairs
     left = [(rule.subject, rule.object) for rule in learned(history).rules(check(history)) if rule.kind == TOGETHER]
