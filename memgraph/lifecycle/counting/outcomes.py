@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 from memgraph.lifecycle.counting.records import (
+    ALIKE,
     FLAKY,
     FOLLOWS,
     LEAST_SHARE,
@@ -33,8 +34,8 @@ _MINED_AGAIN_AFTER = 1.05
 
 
 _Subject = tuple[str, str]
-"""A kind of outcome and a name, or the fingerprint of a failure."""
-_FINGERPRINT = "fingerprint"
+"""A kind of outcome and a name, or `ALIKE` and the fingerprint of a failure."""
+_OfOutcomes = Tallies[_Subject, str]
 
 
 class Outcomes:
@@ -42,73 +43,62 @@ class Outcomes:
 
     def __init__(self) -> None:
         self._log: list[Outcome] = []
-        self._returns: Tallies[_Subject, str] = Tallies(RETURNS)
-        self._flaky: Tallies[_Subject, str] = Tallies(FLAKY)
-        self._works: Tallies[_Subject, str] = Tallies(WORKS)
+        self._of_build: list[Outcome] = []
+        self._ran: dict[tuple[_Subject, str], int] = {}
+        self._results: dict[tuple[_Subject, str | None], bool] = {}
         self._mended_by: dict[_Subject, str] = {}
-        self._failed_in: dict[_Subject, set[str]] = {}
-        self._results: dict[tuple[_Subject, str], bool] = {}
-        self.tallies = (self._returns, self._flaky, self._works)
+        self._returns, self._alike = _OfOutcomes(RETURNS), _OfOutcomes(ALIKE)
+        self._flaky, self._works = _OfOutcomes(FLAKY), _OfOutcomes(WORKS)
+        self.tallies = (self._returns, self._alike, self._flaky, self._works)
 
     def learn(self, outcome: Outcome) -> None:
         """Count an outcome."""
-        now = len(self._log)
+        now, own, same = len(self._log), (outcome.kind, outcome.name), (ALIKE, outcome.fingerprint or "")
         self._log.append(outcome)
-        for tallies, subject in self._occasions(outcome):
-            if tallies is self._returns:
-                self._failed_in.setdefault(subject, set()).add(outcome.session)
-                if earlier := tallies.occasions.get(subject):  # that was an occasion to return, and it did
-                    tallies.hit(subject, "", earlier.numbers[-1], now)
-            elif outcome.ok if tallies is self._works else outcome.ok != self._results[subject, outcome.state or ""]:
-                tallies.hit(subject, "", now, now)
-            tallies.occasion(subject, now)
-        own, *same = _subjects(outcome)
-        if outcome.mended_by and not outcome.ok:
-            self._mended_by |= dict.fromkeys((own, *same), outcome.mended_by)
+        self._of_build.append(outcome)
+        for tallies in self._asked(outcome):
+            tallies.occasion(own, now)
+            is_another = tallies is self._flaky and outcome.ok != self._results[own, outcome.state]
+            if is_another or (tallies is self._works and outcome.ok):
+                tallies.hit(own, "", now, now)
+        first = self._ran.setdefault((own, outcome.session), now)
+        if not outcome.ok:
+            self._returns.hit(own, "", first, now)
+            self._of_build[first] = outcome  # the build's latest failure stands for its first run
+            if outcome.fingerprint and self._ran.setdefault((same, outcome.session), now) == now:
+                self._alike.occasion(same, now)
+                self._alike.hit(same, "", now, now)
+            if outcome.mended_by:
+                self._mended_by |= {own: outcome.mended_by, same: outcome.mended_by}
         if outcome.state is not None:
             self._results[own, outcome.state] = outcome.ok
 
-    def _occasions(self, outcome: Outcome) -> Iterator[tuple[Tallies[_Subject, str], _Subject]]:
-        """Yield of which kinds an outcome is an occasion, and of what subject."""
-        own, *same = _subjects(outcome)
-        if not outcome.ok:
-            first = (one for one in (own, *same) if outcome.session not in self._failed_in.get(one, ()))
-            yield from ((self._returns, one) for one in first)
+    def _asked(self, outcome: Outcome) -> Iterator[_OfOutcomes]:
+        """Yield the kinds of which an outcome is an occasion: it runs in a build, runs again on the same, is a command."""
+        own = (outcome.kind, outcome.name)
+        if (own, outcome.session) not in self._ran:
+            yield self._returns
         if outcome.kind == "test" and (own, outcome.state) in self._results:
-            yield self._flaky, own
+            yield self._flaky
         if outcome.kind == "command":
-            yield self._works, own
+            yield self._works
 
     def questions(self, outcome: Outcome) -> Iterator[Question]:
-        """Yield what is asked before an outcome is learned: does the failure return, is the result another one, does the command work."""
-        for tallies, subject in self._occasions(outcome):
-            yield tallies.question(subject, len(self._log))
+        """Yield what is asked before an outcome is learned: does it fail in this build, is the result another one, does it work."""
+        for tallies in self._asked(outcome):
+            yield tallies.question((outcome.kind, outcome.name), len(self._log))
 
     def rules(self) -> Iterator[Counted]:
         """Yield the rules over tests, commands and builds, and over failures that several of them have in common."""
         for tallies in self.tallies:
             for subject, obj, share in tallies.found(len(self._log)):
                 occasions, hits = tallies.occasions[subject].numbers, tallies.hits[subject][obj].numbers
-                names = tuple(dict.fromkeys(self._log[number].name for number in reversed(occasions)))
-                if subject[0] == _FINGERPRINT and len(names) < 2:
-                    continue
-                name = names[0] if len(names) < 2 else f"The same failure ({', '.join(sorted(names))})"
-                rule = counted(tallies.kind, name, obj, share, self._log, occasions, hits)
-                if tallies is self._returns:  # the latest failure is evidence, too: it may yet return
-                    all_of_them = counted(tallies.kind, name, obj, share, self._log, occasions, occasions)
-                    rule = rule._replace(
-                        last=all_of_them.last,
-                        first=all_of_them.first,
-                        evidence=all_of_them.evidence,
-                        counterexamples=(),
-                    )
-                mended_by = None if tallies is self._flaky else self._mended_by.get(subject)
-                yield rule._replace(key=f"{rule.kind}: {' '.join(subject)}", names=names, mended_by=mended_by)
-
-
-def _subjects(outcome: Outcome) -> list[_Subject]:
-    failure = [(_FINGERPRINT, outcome.fingerprint)] if outcome.fingerprint and not outcome.ok else []
-    return [(outcome.kind, outcome.name), *failure]
+                names = tuple(sorted({self._log[number].name for number in hits}))
+                if tallies is not self._alike or len(names) > 1:
+                    log = self._of_build if tallies is self._returns else self._log
+                    rule = counted(tallies.kind, ", ".join(names), obj, share, log, occasions, hits)
+                    mended_by = None if tallies is self._flaky else self._mended_by.get(subject)
+                    yield rule._replace(key=f"{rule.kind}: {' '.join(subject)}", names=names, mended_by=mended_by)
 
 
 class Sequences:

@@ -74,7 +74,7 @@ class Session:
 Record = Change | Outcome | Session
 
 TOGETHER, HOT_SPOT, MENDED, REVERTED = "changes together", "hot spot", "fix after change", "reverted"
-KNOWS, RETURNS, FLAKY = "who knows", "returning failure", "flaky test"
+KNOWS, RETURNS, ALIKE, FLAKY = "who knows", "returning failure", "same failure", "flaky test"
 WORKS, FOLLOWS = "command that works", "what follows what"
 
 TEMPLATES = {
@@ -83,14 +83,17 @@ TEMPLATES = {
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
     KNOWS: "{object} knows {subject}: made {support} of its {occasions} changes, {recent} of the last {tries}; the latest is of {last}.",
-    RETURNS: "{subject} failed in {occasions} builds or sessions, from {first} to {last}{mended}.",
+    RETURNS: "{subject} failed in {support} of {occasions} builds or sessions that ran it, the latest on {last}{mended}.",
+    ALIKE: "The same failure came in {support} builds or sessions, from {first} to {last}, in {subject}{mended}.",
     FLAKY: "{subject} is flaky: {support} of {occasions} times that it ran again on what it had run on, the result was another one, the latest on {last}.",
     WORKS: "`{subject}` works here: it succeeded in {support} of {occasions} runs, {recent} of the last {tries}; the latest success was on {last}{mended}.",
     FOLLOWS: "After `{subject}` comes {object}: {support} of {occasions} sessions with the former went on so and ended well, the latest on {last}.",
 }
 """The sentence of each kind of rule. A change is one by a person where it is said who knows."""
-_MENDED = {RETURNS: "; the last time it was mended by {}", WORKS: "; after a failure it was made to work by {}"}
-LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2, RETURNS: 2, FLAKY: 2}
+_MENDED = dict.fromkeys((RETURNS, ALIKE), "; the last time it was mended by {}") | {
+    WORKS: "; after a failure it was made to work by {}"
+}
+LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2, RETURNS: 2, ALIKE: 2, FLAKY: 2}
 LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {
     TOGETHER: 0.5,
     KNOWS: 0.4,

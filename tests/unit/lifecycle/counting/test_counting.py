@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memgraph.lifecycle.counting.counting import FIXES, LEAST_MEASURED, Counting, about, check, named_in
 from memgraph.lifecycle.counting.outcomes import MOST_ACTIONS, closed_patterns
 from memgraph.lifecycle.counting.records import (
+    ALIKE,
     FLAKY,
     FOLLOWS,
     HOT_SPOT,
@@ -213,16 +214,24 @@ def test_every_number_about_outcomes_is_true(history: list[Outcome]) -> None:
     for rule in learned(history).rules():
         names = set(rule.names)
         own = [one for one in history if one.name in names]
+        mended = [one.mended_by for one in own if one.mended_by and not one.ok]
+        tail = f"; the last time it was mended by {mended[-1]}" if mended else ""
         if rule.kind == RETURNS:
+            builds = {one.session for one in own}
+            failed = {one.session: one for one in own if not one.ok}
+            latest = max(one.at for one in failed.values())
+            text = f"{rule.subject} failed in {len(failed)} of {len(builds)} builds or sessions that ran it, the latest on {day(latest)}{tail}."
+            assert set(rule.evidence) == {one.id for one in failed.values()}
+        elif rule.kind == ALIKE:
             prints = {one.fingerprint for one in own if one.id in rule.evidence}
-            failed = [one for one in own if not one.ok and (len(names) == 1 or {one.fingerprint} == prints)]
-            first_of = {one.session: one for one in reversed(failed)}
-            firsts = sorted(first_of.values(), key=lambda one: one.at)
-            mended = [one.mended_by for one in failed if one.mended_by]
+            assert len(prints) == 1
+            alike = [one for one in history if not one.ok and {one.fingerprint} == prints]
+            firsts = list({one.session: one for one in reversed(alike)}.values())
+            mended = [one.mended_by for one in alike if one.mended_by]
             tail = f"; the last time it was mended by {mended[-1]}" if mended else ""
-            subject = rule.subject if len(names) == 1 else f"The same failure ({', '.join(sorted(names))})"
-            text = f"{subject} failed in {len(firsts)} builds or sessions, from {day(firsts[0].at)} to {day(firsts[-1].at)}{tail}."
-            assert rule.evidence == tuple(one.id for one in reversed(firsts))
+            assert names == {one.name for one in firsts}
+            dates = sorted(one.at for one in firsts)
+            text = f"The same failure came in {len(firsts)} builds or sessions, from {day(dates[0])} to {day(dates[-1])}, in {', '.join(sorted(names))}{tail}."
         elif rule.kind == FLAKY:
             again = []
             for place, one in enumerate(own):
@@ -232,7 +241,6 @@ def test_every_number_about_outcomes_is_true(history: list[Outcome]) -> None:
             text = f"{rule.subject} is flaky: {len(other)} of {len(again)} times that it ran again on what it had run on, the result was another one, the latest on {day(other[-1].at)}."
         else:
             good = [one for one in own if one.ok]
-            mended = [one.mended_by for one in own if one.mended_by and not one.ok]
             tail = f"; after a failure it was made to work by {mended[-1]}" if mended else ""
             text = f"`{rule.subject}` works here: it succeeded in {len(good)} of {len(own)} runs, {sum(one.ok for one in own[-10:])} of the last {len(own[-10:])}; the latest success was on {day(good[-1].at)}{tail}."
             assert rule.kind == WORKS
@@ -357,6 +365,33 @@ def test_a_test_that_changed_with_the_code_is_not_flaky() -> None:
     assert [(rule.kind, rule.support, rule.occasions) for rule in learned(runs).rules()] == [(FLAKY, 3, 3)]
 
 
+def test_commits_of_2_to_20_files_say_what_changes_together() -> None:
+    for many, are_counted in ((1, False), (2, True), (20, True), (21, False)):
+        history = [change(n, *(f"{place}.py" for place in range(many))) for n in range(10)]
+        assert (TOGETHER in {rule.kind for rule in learned(history).rules()}) == are_counted, many
+        assert (check(history)[TOGETHER].asked > 0) == are_counted, many
+
+
+def test_a_machine_knows_nothing() -> None:
+    history = [change(n, "a.py", person="" if n % 2 else "Ada") for n in range(40)]
+    assert [rule.object for rule in learned(history).rules() if rule.kind == KNOWS] == ["Ada"]
+    held = check(history)[KNOWS]
+    assert (held.asked, held.answered, held.right) == (4, 4, 4)
+
+
+def test_a_sha_is_named_by_at_least_seven_digits_and_only_if_it_is_one_change() -> None:
+    for digits, are_counted in ((6, False), (7, True), (40, True)):
+        history = [change(n, "a.py", mends=sha(n - 1)[:digits] if n else None) for n in range(10)]
+        assert (MENDED in {rule.kind for rule in learned(history).rules()}) == are_counted, digits
+    twice = [change(n // 2, "a.py", mends=sha(0) if n > 1 else None) for n in range(10)]
+    assert MENDED not in {rule.kind for rule in learned(twice).rules()}
+
+
+def test_the_rules_of_a_folder_are_the_most_confident_ones() -> None:
+    history = [change(n, "lib/a.py", "lib/b.py" if n % 4 else "lib/c.py", person="") for n in range(40)]
+    assert [rule.subject for rule in about("lib", learned(history).rules(), most=2)] == ["lib/b.py", "lib/c.py"]
+
+
 def test_a_check_asks_before_it_learns() -> None:
     """In the last fifth a.py is changed with b.py as always, then with the unknown c.py; d.py had never been seen together with anything."""
     history = [change(n, "a.py", "b.py") for n in range(16)]
@@ -389,6 +424,15 @@ def test_a_mending_after_the_question_counts() -> None:
     history = [change(n, "a.py", mends=sha(n - 1) if n in (2, 5, 18) else None) for n in range(20)]
     held = check(history)[MENDED]
     assert (held.asked, held.answered, held.right, held.usual) == (4, 4, 1, 1)
+
+
+def test_a_failure_is_asked_for_once_a_build() -> None:
+    """It fails in every second build, then succeeds when it is run again there."""
+    runs = [(n, ok) for n in range(20) for ok in ((False, True) if n % 2 else (True,))]
+    history = [outcome(place, "t", ok=ok, session=str(n)) for place, (n, ok) in enumerate(runs)]
+    held = check(history)[RETURNS]
+    assert (held.asked, held.answered, held.right, held.usual) == (4, 4, 2, 2)
+    assert learned(history).rules()[0].text.startswith("t failed in 10 of 20 builds")
 
 
 def test_confidence_is_what_such_rules_had() -> None:
