@@ -24,6 +24,8 @@ from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.contradictions.temporal import validate_facts
+from memgraph.lifecycle.counting.kept import PHASE as COUNTING
+from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.copies import merge_copies
 from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
 from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
@@ -123,6 +125,7 @@ PHASES: tuple[Phase, ...] = (
     Phase("copies", _merge_copies),
     Phase("near-duplicates", _merge),
     Phase("compress", _compress),
+    Phase(COUNTING, lambda context: count_records(context.store, is_time_up=context.is_time_up)),
     Phase("feedback", lambda context: learn_from_feedback(context.store, is_time_up=context.is_time_up)),
     Phase("errors", lambda context: analyse_errors(context.store, is_time_up=context.is_time_up)),
     Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),

@@ -18,7 +18,7 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.sql import SQLite
 from memgraph.model.events.memories import MemoryAdded, MemoryLinked
 from memgraph.model.ids import source_id
-from memgraph.model.memory import ActionStep, EncounteredError, Entity, ErrorFix, MemoryRecord
+from memgraph.model.memory import ActionStep, EncounteredError, Entity, ErrorFix, FileChange, MemoryRecord
 from memgraph.ports import Change, Key, Row
 from memgraph.store.rows import Rows
 
@@ -185,7 +185,8 @@ class TestRows:
             "errors_encountered": [EncounteredError(type="T", message="m"), EncounteredError(type="", message="", resolution="r")],
             "common_errors": [ErrorFix(error="e", fix="f")],
             "previous_id": source_id("tests", 900), "is_solved": False, "attempt": 0, "attempts": 3, "calls": 2, "failed_calls": 1,
-            "tools_called": ["look"], "worked_how": "again",
+            "tools_called": ["look"], "worked_how": "again", "undoes": ["s"], "closes": ["7"],
+            "changes": [FileChange(path="f", kind="R", added=3, was="g"), FileChange(path="", kind="D")],
         }  # fmt: skip
         for name, field in MemoryRecord.model_fields.items():
             if name not in fields and not field.is_required():

@@ -61,6 +61,14 @@ _TABLE: dict[Group, dict[str, tuple[str, str]]] = {
         "history": ("memories.history", "List every event that concerns a memory: who, when, what, why."),
         "why": ("memories.history", "Show where a memory comes from, down to its sources."),
         "stats": ("memories.listing", "Show statistics of the store."),
+        "about": (
+            "analysis.about",
+            "Print what is counted about the file NAME: what changes with it, fixes, who knows it.",
+        ),
+        "learning": (
+            "analysis.about",
+            "List the rules counted over a history; --check: how often such rules were right.",
+        ),
         "query": ("analysis.query", "Run a named query or a Cypher statement on the graph."),
         "queries": ("analysis.queries", "List the named queries, or show one."),
         "viz": ("viz.viz", "Write what was learned as charts, an HTML page, time series or a graph file."),

@@ -390,12 +390,23 @@ class OrdersResult(Model):
 
 FEEDBACK_SOURCE = "feedback"
 """The `source` of rules made of repeated comments."""
-MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures", FEEDBACK_SOURCE})
+COUNTING_SOURCE = "counting"
+"""The `source` of rules that were counted over records."""
+MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures", FEEDBACK_SOURCE, COUNTING_SOURCE})
 """The `source` of memories that phases of sleep make from others and keep up to date."""
 WORK_ORDER_SOURCE = "work order"
 """The `source` of memories that answers to work orders make."""
 MADE_FROM_OTHERS = MADE_BY_SLEEP | {WORK_ORDER_SOURCE}
 """The `source` of memories that repeat what others say: they are withheld while one of these is hidden, and not merged."""
+
+
+class CountingReport(Model):
+    """Rules counted over commits: memories made, brought up to date, and ended."""
+
+    created: Count = 0
+    updated: Count = 0
+    ended: Count = 0
+    complete: bool = True
 
 
 class MergeResult(Model):

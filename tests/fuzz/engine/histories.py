@@ -229,7 +229,15 @@ class History:
                 return chance.choice((0, 1, 7, 2**31 - 1))
             case "worked_how":
                 return chance.choice(get_args(Worked))
-            case "tags" | "agents_involved" | "source_event_ids" | "evidence_build_ids" | "tools_called":
+            case (
+                "tags"
+                | "agents_involved"
+                | "source_event_ids"
+                | "evidence_build_ids"
+                | "tools_called"
+                | "undoes"
+                | "closes"
+            ):
                 return self._names(self._name)
             case "entities":
                 return [
@@ -270,7 +278,7 @@ class History:
                 | "category"
             ):
                 return self._name()
-            case "outcome_word" | "failure_fingerprint" | "git_commit":
+            case "outcome_word" | "failure_fingerprint" | "git_commit" | "mends" | "change_kind":
                 return f"{chance.getrandbits(160):040x}"
             case "task_id":
                 return "task"

@@ -2,9 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memgraph import ConsolidationPipeline, MemGraph
+from memgraph import MemGraph
+from memgraph.extraction.readers import SavedGitLogReader
+from memgraph.lifecycle import ingest, sleep
 from memgraph.model.memory import RECORD_SOURCE
+from memgraph.model.results.learning import COUNTING_SOURCE
+
+WHY = "Cache the prices\n\nPrices were computed on every read because nothing kept them."
+PLAIN = ["Wire the kettle to the new socket", "Paint the shed", "Move the ladder", "Water the ferns on the sill"]
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Write:
+    """Write a saved log of commits, oldest first: (message, changed files)."""
+
+    def write(*commits: tuple[str, list[str]], author: str = "Ann") -> Path:
+        entries = []
+        for number, (message, files) in enumerate(commits, start=1):
+            lines = "".join(f"    {line}\n" for line in message.split("\n"))
+            day = f"2026-{1 + number // 28:02}-{1 + number % 28:02} 12:00:00 +0000"
+            changed = "".join(f"{one}\n" for one in files)
+            head = f"commit {number:040x}\nAuthor: {author} <a@shop.example>\nDate:   {day}\n\n"
+            entries.append(f"{head}{lines}\n{changed}\n")
+        path = tmp_path / "shop.log"
+        path.write_text("".join(reversed(entries)))
+        return path
+
+    return write
+
+
+def records(store: Any) -> list[Any]:
+    return [one for one in store.every_memory() if one.source == RECORD_SOURCE]
+
+
+def test_a_commit_that_states_nothing_is_kept_and_found_and_is_no_memory(store: Any, history: Write) -> None:
+    report = ingest(store, SavedGitLogReader(history((WHY, ["M\tp.py"]), *((one, ["M\tp.py"]) for one in PLAIN))))
+    assert (report.extracted, report.recorded) == (1, len(PLAIN))
+    assert [one.content for one in records(store)] == PLAIN
+    assert [one.source for one in store.get_all_memories()] == ["git"]
+    stats = store.get_stats()
+    assert (stats.total, stats.records) == (1, len(PLAIN))
+    memory = MemGraph(store)
+    assert memory.search_memories("kettle socket")[0].memory.content == PLAIN[0]
+    recalled = memory.recall("wire the kettle to a socket", project="shop")
+    assert "Commit 0000000000: Wire the kettle" in memory.format_context_for_prompt(recalled)
+    assert store.awaiting_vectors() == 0
+
+
+def test_a_second_run_keeps_nothing_twice(store: Any, history: Write) -> None:
+    path = history(*((one, ["M\tp.py"]) for one in PLAIN))
+    ingest(store, SavedGitLogReader(path))
+    digest = store.digest()
+    assert ingest(store, SavedGitLogReader(path)).recorded == 0
+    assert store.digest() == digest
+
+
+def test_a_record_that_helped_or_that_a_person_changes_becomes_a_memory(store: Any, history: Write) -> None:
+    ingest(store, SavedGitLogReader(history(*((one, ["M\tp.py"]) for one in PLAIN))))
+    memory = MemGraph(store)
+    found = memory.recall("wire the kettle to a socket", project="shop")
+    used = next(one for one in found.memories if one.content == PLAIN[0])
+    memory.record_outcome(found.query_id, "success", used=[used.id])
+    store.update_memory(next(one.id for one in records(store) if one.content == PLAIN[1]), tags=["shed"])
+    assert {one.content for one in store.get_all_memories()} == set(PLAIN[:2])
+    assert {one.content for one in records(store)} == set(PLAIN[2:])
+
+
+def test_what_somebody_deletes_is_not_recorded_again(store: Any, history: Write) -> None:
+    ingest(store, SavedGitLogReader(history((PLAIN[0], ["M\tp.py"]))))
+    store.delete_memory(records(store)[0].id)
+    ingest(store, SavedGitLogReader(history((PLAIN[0], ["M\tp.py"]), (PLAIN[1], ["M\tp.py"]))))
+    assert [one.content for one in records(store)] == [PLAIN[1]]
+
+
+def test_a_record_says_what_the_commit_did_to_each_file(store: Any, history: Write) -> None:
+    files = ["M\tp.py", "A\tq.py", "R090\told.py\tnew.py", "D\tgone.py"]
+    ingest(store, SavedGitLogReader(history(("Fix the kettle's socket", files))))
+    (row,) = store.cypher(
+        "MATCH (m:Memory {source: 'commit'}) RETURN m.change_kind AS kind, m.git_commit AS sha, m.agents_involved AS by"
+    )
+    assert row == {"kind": "fix", "sha": f"{1:040x}", "by": ["Ann"]}
+    found = store.cypher("MATCH (:Memory)-[c:CHANGED]->(f:File) RETURN f.name AS file, c.kind AS kind ORDER BY file")
+    assert [(one["file"], one["kind"]) for one in found] == [
+        ("gone.py", "D"),
+        ("new.py", "R"),
+        ("p.py", "M"),
+        ("q.py", "A"),
+    ]
+
+
+def test_what_is_counted_is_kept_brought_up_to_date_and_ended(store: Any, history: Write) -> None:
+    pair, commits = (
+        ["M\tcup.py", "M\ttests/test_cup.py"],
+        [(f"Cup {n}", ["M\tcup.py", "M\ttests/test_cup.py"]) for n in range(8)],
+    )
+    ingest(store, SavedGitLogReader(history(*commits)))
+    sleep(store, phases=["counting"])
+
+    def kept() -> dict[str, Any]:
+        found = [one for one in store.list_memories(type="semantic") if one.source == COUNTING_SOURCE]
+        return {one.content.partition(":")[0]: one for one in found if one.category == "changes together"}
+
+    rule = "Who changes cup.py changes tests/test_cup.py too"
+    first = kept()[rule]
+    assert "so did 8 of the last 8 commits that changed cup.py" in first.content
+    assert len(first.supporting_memory_ids) == 8
+    assert sleep(store, phases=["counting"]).changed == 0
+    ingest(store, SavedGitLogReader(history(*commits, ("Cup 9", pair))))
+    sleep(store, phases=["counting"])
+    assert "so did 9 of the last 9 commits" in kept()[rule].content
+    assert kept()[rule].id == first.id
+    alone = [(f"Saucer {n}", ["M\tcup.py", "M\tsaucer.py"]) for n in range(40)]
+    ingest(store, SavedGitLogReader(history(*commits, ("Cup 9", pair), *alone)))
+    sleep(store, phases=["counting"])
+    assert rule not in kept()
+    assert store.get_memory(first.id).invalidation_reason == "the counts do not show it any more"

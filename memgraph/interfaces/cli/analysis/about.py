@@ -1,0 +1,90 @@
+"""``about``: what is counted about a file, and how such rules have held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import emit, plain
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+    from memgraph.lifecycle.counting.records import Counted
+
+_ALL = 1_000
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option("--project", metavar="NAME", help="The project of the history.  [default: the only one that has commits]")
+@pass_settings
+def about(settings: Settings, name: str, project: str | None) -> None:
+    """Print what the commits of a history show about the file or folder NAME, which may be a former name of it.
+
+    Counted are: what changes together with it, its fixes, changes of it that were mended or taken back, and who knows it. Each rule comes
+    with its confidence: how often such rules were right about the last fifth of the same history.
+    """
+    from memgraph.lifecycle.counting.counting import about as chosen
+    from memgraph.lifecycle.counting.kept import rules_of
+
+    with opened(settings) as memory:
+        rules = chosen(name, rules_of(memory.store.reader, _project(memory, project)), most=_ALL)
+    if not rules:
+        raise Refused(f"nothing is counted about {plain(name)}: no file of that name has enough commits")
+    emit(settings, {"name": name, "rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
+
+
+@click.command(cls=Command)
+@click.option("--project", metavar="NAME", help="The project of the history.  [default: the only one that has commits]")
+@click.option("--check", is_flag=True, help="Hold the rules against the last fifth of the history.")
+@pass_settings
+def learning(settings: Settings, project: str | None, *, check: bool) -> None:
+    """List the rules that the commits of a history show; with --check, how often such rules were right.
+
+    Checked is every commit of the last fifth, asked before it was learned: the share of right answers among those that a rule gave.
+    """
+    from memgraph.lifecycle.counting.counting import check as checked
+    from memgraph.lifecycle.counting.kept import records_of, rules_of
+
+    with opened(settings) as memory:
+        its, reader = _project(memory, project), memory.store.reader
+        if not check:
+            rules = rules_of(reader, its)
+            emit(settings, {"rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
+            return
+        held = checked(records_of(reader, its))
+    document = {
+        kind: one._asdict() | {"levels": [level._asdict() for level in one.levels]} for kind, one in held.items()
+    }
+    lines = [
+        f"{kind:20} {one.answered:,} of {one.asked:,} questions answered, {one.right / one.answered:.0%} right"
+        for kind, one in held.items()
+        if one.answered
+    ]
+    emit(settings, {"kinds": document}, lines or ["There are too few commits to check anything."])
+
+
+def _project(memory: MemGraph, given: str | None) -> str:
+    from memgraph.lifecycle.counting.kept import projects_of
+
+    found = projects_of(memory.store.reader)
+    if given is None and len(found) == 1:
+        return found[0]
+    if given in found:
+        return str(given)
+    if not found:
+        raise Refused("there are no commits yet: read a history with `memgraph ingest git PATH`")
+    raise Refused(f"name a project with --project: {', '.join(map(plain, found))}")
+
+
+def _document(rule: Counted) -> dict[str, Any]:
+    times = {"first": rule.first.isoformat(), "last": rule.last.isoformat()}
+    return rule._asdict() | {"text": rule.text, **times}
+
+
+def _line(rule: Counted) -> str:
+    return plain(f"{rule.confidence:.2f}  {rule.text}")

@@ -1,0 +1,207 @@
+"""Counted rules of a store: read from the commits of a project, and kept as memories that are made, brought up to date and ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from memgraph.index.index import scope_name
+from memgraph.lifecycle.counting.counting import Counting, check
+from memgraph.lifecycle.counting.records import KNOWS, TOGETHER, Change, Counted, FileChange
+from memgraph.lifecycle.evidence.evidence import TimeIsUp, never, revised, shared_context, strictness
+from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.runner import Plan, View, carry_out, commits_of
+from memgraph.model.events.memories import MemoryDerived
+from memgraph.model.events.records import phase_key
+from memgraph.model.ids import source_id
+from memgraph.model.memory import MEMORY_TYPES, Entity, SemanticMemory, StoredMemory
+from memgraph.model.results.learning import COUNTING_SOURCE, CountingReport
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.records import Write
+from memgraph.store.query import Reader
+
+PHASE = "counting"
+LEAST_CONFIDENCE = 0.6
+"""Confidence from which a rule is kept as a memory; `rules_of` gives the others, too."""
+MOST_OF_A_KIND = 20
+_MOST_LINKED = 10
+_FIXES = "fix"
+_ENDED = "the counts do not show it any more"
+
+
+def records_of(reader: Reader, project: str | None) -> list[Change]:
+    """Return the commits of a project in the order in which they were made. Costs a read of all its episodes."""
+    return [_change(row) for row in _commits(reader, project)]
+
+
+def rules_of(reader: Reader, project: str | None) -> list[Counted]:
+    """Return the rules that the commits of a project show, the most confident of each kind first."""
+    changes = records_of(reader, project)
+    counting = Counting()
+    for change in changes:
+        counting.learn(change)
+    return counting.rules(check(changes))
+
+
+def projects_of(reader: Reader) -> list[str]:
+    """Return the projects that have records of commits."""
+    with reader.frozen():
+        index = reader.index
+        codes = np.unique(index.column("project")[index.column("is_live") & index.column("is_record")])
+        prefix = scope_name("project", "")
+        return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes.tolist() if code >= 0)
+
+
+def count_records(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> CountingReport:
+    """Keep the most confident rules of every project that has new commits as memories: make them, bring them up to date, end them.
+
+    Deterministic and idempotent; each project is one commit. What somebody deleted or forgot is not made again.
+    """
+    report = CountingReport()
+    for project in projects_of(store.reader):
+        if is_time_up():
+            return report.model_copy(update={"complete": False})
+        if _has_new(store.reader, project):
+            done = carry_out(store, partial(_planned, project), embedder=store.embedder).result
+            counts = {name: getattr(report, name) + getattr(done, name) for name in ("created", "updated", "ended")}
+            report = report.model_copy(update=counts)
+    return report
+
+
+def _has_new(reader: Reader, project: str) -> bool:
+    with reader.frozen():
+        mask = _episodes(reader, project)
+        since = last_run(reader, phase_key(PHASE)).get("seq", 0)
+        return bool((reader.index.column("seq")[mask] > since).any())
+
+
+def _planned(project: str, view: View) -> Plan[CountingReport]:
+    reader, now = view.reader, view.now
+    rows = {row["id"]: row for row in _commits(reader, project)}
+    wanted = {_id(project, rule): rule for rule in _strongest(rules_of(reader, project))}
+    known = {one.id: one for one in reader.read(_known(reader, project))}
+    new: list[SemanticMemory] = []
+    units: list[list[Write]] = []
+    counts = Counter[str]()
+    for memory_id, rule in wanted.items():
+        evidence = [one for one in rule.evidence[:_MOST_LINKED] if one in rows]
+        if memory_id not in known:
+            if evidence and memory_id not in reader.rejected():
+                new.append(_memory(memory_id, project, rule, [rows[one] for one in evidence]))
+                derived = MemoryDerived(id=memory_id, source_ids=evidence, created_at=now)
+                units.append([new[-1], derived])
+                counts["created"] += 1
+        elif changed := _brought_up(known[memory_id], rule, [rows[one] for one in evidence], now):
+            units.append(
+                [changed, *([MemoryDerived(id=memory_id, source_ids=evidence, created_at=now)] if evidence else [])]
+            )
+            counts["updated"] += 1
+    for memory_id, memory in known.items():
+        if memory_id not in wanted and memory.invalid_at is None and not memory.is_pinned:
+            ended = memory.model_copy(update={"invalid_at": now, "invalidation_reason": _ENDED, "updated_at": now})
+            units.append([revised(memory, ended)])
+            counts["ended"] += 1
+    texts = [rule.text for rule in wanted.values()]
+    return Plan(CountingReport(**counts), commits_of(None, units), texts)
+
+
+def _strongest(rules: Sequence[Counted]) -> list[Counted]:
+    number, found = Counter[str](), []
+    for rule in rules:
+        if rule.confidence >= LEAST_CONFIDENCE and number[rule.kind] < MOST_OF_A_KIND:
+            number[rule.kind] += 1
+            found.append(rule)
+    return found
+
+
+def _memory(memory_id: str, project: str, rule: Counted, evidence: Sequence[Row]) -> SemanticMemory:
+    return SemanticMemory(
+        id=memory_id,
+        content=rule.text,
+        confidence=rule.confidence,
+        category=rule.kind,
+        entities=_entities(rule),
+        project_id=project,
+        tags=["counted"],
+        source=COUNTING_SOURCE,
+        reason=f"counted over {rule.occasions:,} commits of the history",
+        occurred_at=_iso(rule.last),
+        **shared_context(evidence),
+    )
+
+
+def _brought_up(memory: StoredMemory, rule: Counted, evidence: Sequence[Row], now: str) -> Write | None:
+    """Return the event that brings a memory up to what is counted now; None if nothing changed or a user has changed it."""
+    if memory.content == rule.text and memory.invalid_at is None:
+        return None
+    if memory.is_suppressed or memory.source != COUNTING_SOURCE:
+        return None
+    updates: dict[str, Any] = {"content": rule.text, "confidence": rule.confidence, "entities": _entities(rule)}
+    updates |= {"occurred_at": _iso(rule.last), "invalid_at": None, "invalidation_reason": None, "updated_at": now}
+    updates |= strictness([memory.model_dump(), *evidence]) if evidence else {}
+    return revised(memory, memory.model_copy(update=updates))
+
+
+def _entities(rule: Counted) -> list[Entity]:
+    about = Entity(name=rule.subject[:400], kind="file", about=True)
+    if rule.kind == TOGETHER:
+        return [about, Entity(name=rule.object[:400], kind="file")]
+    return [about, Entity(name=rule.object[:400], kind="person")] if rule.kind == KNOWS else [about]
+
+
+def _id(project: str, rule: Counted) -> str:
+    return source_id(f"counted\x1f{project}\x1f{rule.key}", 0)
+
+
+def _known(reader: Reader, project: str) -> list[str]:
+    """Return the ids of the rules that are kept."""
+    index = reader.index
+    mask = index.column("is_live") & (index.column("type") == MEMORY_TYPES.index("semantic"))
+    mask &= index.column("project") == index.scopes.find(scope_name("project", project))
+    ids = [index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()]
+    return [row["id"] for row in reader.rows(ids) if row.get("source") == COUNTING_SOURCE]
+
+
+def _episodes(reader: Reader, project: str | None) -> Any:
+    index = reader.index
+    code = -1 if project is None else index.scopes.find(scope_name("project", project))
+    is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
+    return index.column("is_live") & is_episode & (index.column("project") == code)
+
+
+def _commits(reader: Reader, project: str | None) -> list[Row]:
+    """Return the rows of a project's commits that are evidence, in the order of their times."""
+    with reader.frozen():
+        ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]
+        rows = [row for row in reader.rows(ids) if "git_commit" in row and row.get("changes")]
+    return sorted(
+        (row for row in rows if not row.get("is_suppressed")), key=lambda row: (row["occurred_at"], row["seq"])
+    )
+
+
+def _change(row: Row) -> Change:
+    files = tuple(
+        FileChange(one["path"], one["kind"], one.get("added", 0), one.get("removed", 0), one.get("was", ""))
+        for one in row["changes"]
+    )
+    return Change(
+        id=row["id"],
+        sha=row["git_commit"],
+        at=datetime.fromisoformat(row["occurred_at"]),
+        person=next(iter(row.get("agents_involved", ())), ""),
+        files=files,
+        is_fix=row.get("change_kind") == _FIXES,
+        mends=row.get("mends"),
+        reverts=next(iter(row.get("undoes", ())), None),
+        subject=row["content"][:200],
+    )
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
