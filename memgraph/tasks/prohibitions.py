@@ -1,9 +1,9 @@
 """Whether a message asks for what a rule forbids. Precision comes before recall: a wrong alarm trains people to ignore it.
 
 A rule forbids an act (“Never deploy on Fridays”) or a thing (“No cookies”, “Cookies are not allowed”). A message asks for it if one of its
-clauses is a request that begins with the act, or takes the thing up (“Use cookies”, “Deploy it with cookies”), and has all other words of the rule. Questions, reports,
-denials, and mentions of the same words in other roles are no requests. What contradicts a rule word by word is found as contradictions between
-memories are. Recognised in English, like contradictions. Pure; linear in the texts.
+clauses is a request that begins with the act, or takes the thing up (“Use cookies”, “Do it with cookies”, not “Fix the bug with cookies”), and has
+all other words of the rule. Questions, reports, denials, and mentions of the same words in other roles are no requests. What contradicts a rule
+word by word is found as contradictions between memories are. Recognised in English, like contradictions. Pure; linear in the texts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ _HAS = (
     | {"have", "do", "make"}
 )
 _WITH = re.compile(r"^(?!(?:help|deal|cope)\b)\w+ (?:(?:it|this|that|them|everything) )?with\b", re.IGNORECASE)
-"""What follows is how it is to be done; after another object it may be what the object has (“Fix the bug with cookies”)."""
 _GO_ON = 3
 
 

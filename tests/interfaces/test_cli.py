@@ -326,7 +326,7 @@ def test_an_empty_repository_and_an_empty_store_say_so(run, tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path / "new"], check=True)
     read = run("ingest", "git", tmp_path / "new")
     assert (read.exit_code, "new has no commits yet" in read.stderr) == (0, True)
-    assert "there is no memory yet: `memgraph ingest git .`" in run("list").stderr
+    assert "no memory yet: `memgraph ingest git .`" in run("list").stderr
     assert run("remember", "The harbour opens at six").exit_code == 0
     assert "no memory" not in run("list").stderr
     assert "no memory matches" in run("list", "--type", "episodic").stderr

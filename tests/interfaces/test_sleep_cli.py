@@ -118,4 +118,4 @@ def test_one_is_counted_in_the_singular() -> None:
 
 
 def test_the_phases_are_those_of_the_lifecycle() -> None:
-    assert tuple(phase.name for phase in PHASES) == _PHASES
+    assert [phase.name for phase in PHASES] == _PHASES

@@ -108,7 +108,7 @@ def test_the_ending_says_what_is_exported(done: Callable[..., str], tmp_path: Pa
         read = nx.node_link_graph(json.loads(path.read_bytes()), edges="edges")
         assert {data["content"] for _, data in read.nodes(data=True)} == {"The import failed", "The import went well"}
         assert "Wrote 3 memories" in done("export", path, "--include", "private", "--project", "shop")
-        assert "Wrote 1 memory, 0 links and 0 steps to the next memory" in done("export", path, "--limit", "1")
+        assert "Wrote 1 memory, 0 links and 0 steps to the next one" in done("export", path, "--limit", "1")
 
 
 @pytest.mark.parametrize(

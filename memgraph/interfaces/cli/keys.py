@@ -157,13 +157,10 @@ def _confirm() -> None:
 
 
 def _line(one: KeyEntry) -> str:
-    parts = []
+    parts = [] if one.until is None else [f"until {one.until}"]
     if one.first_seq is not None and (one.last_seq is None or one.last_seq >= one.first_seq):
-        parts.append(
-            f"from event {one.first_seq}" if one.last_seq is None else f"events {one.first_seq} to {one.last_seq}"
-        )
-    if one.until is not None:
-        parts.append(f"until {one.until}")
+        ended = f"events {one.first_seq} to {one.last_seq}"
+        parts.insert(0, f"from event {one.first_seq}" if one.last_seq is None else ended)
     return f"{one.key_id}: {one.state}" + (f" ({', '.join(parts)})" if parts else "")
 
 

@@ -30,12 +30,10 @@ State = Literal["suppressed", "archived", "invalidated", "superseded"]
 
 
 class MemoryListEntry(Model):
-    """One line of a listing; `content` is cut to 80 characters.
+    """One line of a listing; `content` is cut to 80 characters, and `age` is how long ago it happened, or else was recorded.
 
     Attributes
     ----------
-    age : str
-        How long ago it happened, in words; if that is not known, how long ago it was recorded.
     states : list of {"suppressed", "archived", "invalidated", "superseded"}
         The states in which it is not recalled; empty if it is in force.
     """

@@ -16,16 +16,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.learning import PhaseReport, SleepReport
 
 _PHASES = (
-    "temporal",
-    "copies",
-    "near-duplicates",
-    "compress",
-    "feedback",
-    "errors",
-    "procedures",
-    "contradictions",
-    "collect",
-    "work-orders",
+    "temporal copies near-duplicates compress feedback errors procedures contradictions collect work-orders".split()
 )
 """The lifecycle's phases, repeated here so that `memgraph sleep --help` imports only click."""
 _SINGULAR = {
@@ -36,11 +27,9 @@ _SINGULAR = {
     "floors": "floor",
     "landmarks": "landmark",
     "negatives": "negative",
-    "orders": "order",
     "traces": "trace",
 }
 """Singular forms of count names that are plurals."""
-
 
 _ERROR_CLASSES = frozenset({"internal", "external", "configuration"})
 """Classes of failures; printed only if failures of several classes were counted."""
@@ -84,9 +73,7 @@ def _lines(report: SleepReport) -> list[str]:
     lines = [f"Resumed the sleep of {report.started_at[:16]}."] if report.resumed else []
     lines += [_line(phase) for phase in report.phases]
     if asked := sum(phase.counts.get("requested", 0) for phase in report.phases):
-        lines.append(
-            f"Rules cannot judge {count(asked, 'matter')}: `memgraph distil` lists what you or an agent may answer."
-        )
+        lines.append(f"Rules cannot judge {count(asked, 'matter')}: `memgraph distil` lists what to answer.")
     changed = f"{count(report.changed, 'memory was', 'memories were')} changed, made or linked, in"
     lines.append(f"{changed if report.changed else 'No memory had to change; that took'} {report.seconds:.1f} s.")
     if report.left:
@@ -96,7 +83,7 @@ def _lines(report: SleepReport) -> list[str]:
 
 def _named(name: str, number: int) -> str:
     """Return the name of a count, in the singular if the count is 1."""
-    words = ("work_orders" if name == "requested" else name).split("_")
+    words = name.split("_")
     return " ".join(_SINGULAR.get(word, word) for word in words) if number == 1 else " ".join(words)
 
 

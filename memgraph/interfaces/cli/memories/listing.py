@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memgraph.model.link import Link
     from memgraph.model.memory import MemoryType, StoredMemory
 
+_NO_MEMORY = "no memory yet: `memgraph ingest git .` reads a repository, `memgraph remember TEXT` stores one"
 _TYPES = ("episodic", "semantic", "procedural")
 _ORDERS = ("relevance", "created", "accessed")
 _STATES = ("suppressed", "archived", "invalidated", "superseded")
@@ -77,14 +78,9 @@ def list_(
         )
         total = int((listed & concerning(memory.store.reader.index, **only)).sum())
         whole = {one.id: one for one in memory.store.read_memories([entry.id for entry in entries])}
-        is_empty = not memory.store.reader.listed().any()
+        if not total:
+            notice("no memory matches" if memory.store.reader.listed().any() else _NO_MEMORY)
         hint_at_projects(memory, project)
-    if is_empty:
-        notice(
-            "there is no memory yet: `memgraph ingest git .` learns from a repository, `memgraph remember TEXT` stores one"
-        )
-    elif not total:
-        notice("no memory matches")
     if len(entries) == limit < total:
         notice(f"{limit:,} of {total:,} memories; --limit N shows more")
     if settings.as_json:

@@ -52,9 +52,11 @@ def export(
     write_files(contents)
     note_exports(memory.store.config.home, "viz export", *contents, at=memory.store.now())
     steps = sum(edge["relation"] == "NEXT" for edge in graph.edges)
-    links = len(graph.edges) - steps
-    document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": links, "next": steps}
-    counts = f"{count(len(graph.nodes), 'memory', 'memories')}, {count(links, 'link')} and {count(steps, 'step')} to the next memory"
+    memories, links = len(graph.nodes), len(graph.edges) - steps
+    document = {"files": [str(one) for one in contents], "memories": memories, "links": links, "next": steps}
+    counts = (
+        f"{count(memories, 'memory', 'memories')}, {count(links, 'link')} and {count(steps, 'step')} to the next one"
+    )
     emit(settings, document, f"Wrote {counts} to {plain(' and '.join(str(one) for one in contents))}.")
 
 
