@@ -23,7 +23,7 @@ class ChangedFile(Model):
     kind : {"A", "M", "D", "R"}
         Added (or copied), modified, deleted, renamed (and possibly modified).
     added, removed : int or None
-        Lines; None for a binary file or a submodule, and where the source does not say.
+        Lines; None for a file that is binary or over 512 kB, for a submodule, and where the source does not say.
     was : str or None
         The former path of a renamed file.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -387,5 +387,6 @@ def _request(subject: str) -> str:
     return (match[1] or match[2]) if match else ""
 
 
+@lru_cache(maxsize=4 * RECENT_COMMITS)
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text[:300].casefold()) if len(word) > 2 and word not in _SILENT)
