@@ -261,11 +261,10 @@ class RecentCommits:
             return said
         if sha not in self._kept:
             return said._replace(commit=sha) if said else Undoing("", False, sha, None)
-        others = tuple(one for one in known if one != sha)
         kept = self._kept[sha]
         if earlier := kept.undoing:
-            return earlier._replace(is_again=not earlier.is_again, commit=sha, others=others)
-        return Undoing(kept.subject, False, sha, sha, others)
+            return earlier._replace(is_again=not earlier.is_again, commit=sha, others=())
+        return Undoing(kept.subject, False, sha, sha, tuple(one for one in dict.fromkeys(known) if one != sha))
 
     def _changed_back_by(self, commit: Commit) -> str | None:
         """Return the commit whose contents `commit` changes back exactly."""
