@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from memgraph.model.base import Count, Finite, Model, Name, Timestamp, Unit, storable
+from memgraph.model.base import MAX_ITEMS, Count, Finite, Model, Name, Timestamp, Unit, storable
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
@@ -23,7 +23,7 @@ class ChangedFile(Model):
     kind : {"A", "M", "D", "R"}
         Added (or copied), modified, deleted, renamed (and possibly modified).
     added, removed : int or None
-        Lines; None for a binary file or a submodule, and where the source does not say.
+        Lines; None for a file that is binary or over 512 kB, for a submodule, and where the source does not say.
     was : str or None
         The former path of a renamed file.
     """
@@ -110,10 +110,10 @@ class BuildTask(Model):
     changes: Annotated[list[ChangedFile], Field(max_length=100_000)] = Field(default_factory=list)
     is_merge: bool = False
     signed_as: Name | None = None
-    mentions: list[Count] = Field(default_factory=list)
-    closes: list[Count] = Field(default_factory=list)
-    undoes: list[Name] = Field(default_factory=list)
-    sweeps: list[Name] = Field(default_factory=list)
+    mentions: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    closes: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    sweeps: Annotated[list[Name], Field(max_length=100_000)] = Field(default_factory=list)
 
 
 class UserIntervention(Model):

@@ -8,7 +8,7 @@ from typing import Any
 from memgraph.extraction.components import component_name, components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.readers.history.commit_sessions import is_sha
-from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject
+from memgraph.extraction.rules.subjects import Subject
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
@@ -58,12 +58,6 @@ _CHAFF = re.compile(
     re.IGNORECASE,
 )
 
-_ISSUE = re.compile(r"(?<![\w/&#])((?:[\w.-]{1,40}/[\w.-]{1,60})?#\d{1,7}|GH-\d{1,7})\b")
-_ISSUES = re.compile(
-    rf"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|see|issues?|PRs?|pull request|bug|ticket|part of|re):?\s+{_ISSUE.pattern}"
-    rf"(?:(?:,| and| &)\s*{_ISSUE.pattern}){{0,9}}",
-    re.IGNORECASE,
-)
 _MAX_ISSUES = 4
 _MAX_BODY_CHARS = 8_000
 _CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
@@ -167,11 +161,9 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
 
 
 def _known_to_the_source(task: BuildTask) -> list[Entity]:
-    """Return the issues and pull requests that a commit names as what it concerns, and the first release that contains it."""
-    named = [match[1] for match in _ISSUE.finditer(task.description[:MAX_SUBJECT_CHARS])]
-    for match in _ISSUES.finditer(task.output[:_MAX_BODY_CHARS]):
-        named += [issue[1] for issue in _ISSUE.finditer(match.group())]
-    issues = [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
+    """Return the issues and pull requests that a commit closes or mentions, and the first release that contains it."""
+    numbers = list(dict.fromkeys((*task.closes, *task.mentions)))[:_MAX_ISSUES]
+    issues = [Entity(name=f"#{number}", kind="issue") for number in numbers]
     return [*issues, Entity(name=task.release, kind="commit")] if task.release else issues
 
 

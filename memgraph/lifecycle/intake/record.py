@@ -24,7 +24,7 @@ def record_of(log: BuildEventLog, task: BuildTask) -> Candidate | None:
         return None
     memory = EpisodicMemory(
         content=whole_sentences(" ".join((task.text or task.description).split()), MAX_CONTENT_CHARS),
-        outcome="negative" if task.outcome == "failure" else "unknown",
+        outcome="negative" if task.outcome == "failure" else "positive",
         occurred_at=task.occurred_at,
         agents_involved=[task.agent_name],
         source_event_ids=[f"{log.build_id}/{task.task_id}"[:400]],

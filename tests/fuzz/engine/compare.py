@@ -41,17 +41,17 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
     """Return the rows with what memories name: an edge to each thing, and a node for it, in the words of the design."""
     whole = {table: dict(of_it) for table, of_it in rows.items()}
 
-    def name(memory: str, edge: str, table: str, kind: str, said: str, project: str, **fields: Any) -> None:
+    def name(memory: str, edge: str, table: str, what: str, said: str, project: str, fields: Row | None = None) -> None:
         known_as = " ".join(said.casefold().split()) if table in {"Tag", "Entity"} else said
-        node = natural_id(kind, known_as, project_id=project or None)
+        node = natural_id(what, known_as, project_id=project or None)
         nodes = whole.setdefault(table, {})
         bare = {"id": node, "name": said, **({"project_id": project} if project else {})}
         nodes[node] = {
             **bare,
-            **({"kind": kind[7:], "short_name": short_name(kind[7:], said)} if table == "Entity" else {}),
+            **({"kind": what[7:], "short_name": short_name(what[7:], said)} if table == "Entity" else {}),
             **nodes.get(node, {}),
         }
-        whole.setdefault(edge, {})[memory, node] = fields
+        whole.setdefault(edge, {})[memory, node] = fields or {}
 
     for one, row in rows.get("Memory", {}).items():
         memory, project = str(one), row.get("project_id", "")
@@ -67,7 +67,7 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
                 name(memory, edge, table, table.lower(), thing, within)
         for change in row.get("changes", []):
             numbers = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
-            name(memory, "CHANGED", "File", "file", change["path"], project, **numbers)
+            name(memory, "CHANGED", "File", "file", change["path"], project, numbers)
         for entity in row.get("entities", []):
             name(
                 memory, "MENTIONS", "Entity", f"entity:{entity['kind']}", entity["name"], project, about=entity["about"]

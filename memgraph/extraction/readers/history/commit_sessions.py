@@ -171,7 +171,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
 
 
 def _changed(file: FileChange) -> ChangedFile:
-    return ChangedFile(
+    return ChangedFile.model_construct(  # what git says is valid, and there are many
         path=storable_text(file.path)[:_MAX_PATH_CHARS],
         kind=_KIND_OF_STATUS.get(file.status, "M"),
         added=file.added,

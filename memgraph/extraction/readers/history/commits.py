@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -261,11 +261,10 @@ class RecentCommits:
             return said
         if sha not in self._kept:
             return said._replace(commit=sha) if said else Undoing("", False, sha, None)
-        others = tuple(one for one in known if one != sha)
         kept = self._kept[sha]
         if earlier := kept.undoing:
-            return earlier._replace(is_again=not earlier.is_again, commit=sha, others=others)
-        return Undoing(kept.subject, False, sha, sha, others)
+            return earlier._replace(is_again=not earlier.is_again, commit=sha, others=())
+        return Undoing(kept.subject, False, sha, sha, tuple(one for one in dict.fromkeys(known) if one != sha))
 
     def _changed_back_by(self, commit: Commit) -> str | None:
         """Return the commit whose contents `commit` changes back exactly."""
@@ -387,5 +386,6 @@ def _request(subject: str) -> str:
     return (match[1] or match[2]) if match else ""
 
 
+@lru_cache(maxsize=4 * RECENT_COMMITS)
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text[:300].casefold()) if len(word) > 2 and word not in _SILENT)

@@ -32,6 +32,7 @@ _SAFE = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "log.showSignature=false"),
     *("-c", "log.diffMerges=off"),
+    *("-c", "core.bigFileThreshold=512k"),
     *("-c", "protocol.allow=never"),
     "--no-pager",
 )
@@ -43,7 +44,7 @@ _KEPT_VARIABLE = re.compile(r"GIT_CONFIG_(?:COUNT|(?:KEY|VALUE)_\d{1,4}|GLOBAL|S
 _STATUS = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([ACDMRTUXB])\d{0,3}")
 _LINES = re.compile(r"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
 _SUBMODULE = "160000"
-_FILES = ("--raw", "--abbrev=16", "--diff-algorithm=myers")
+_FILES = ("--raw", "--no-abbrev", "--diff-algorithm=myers")
 _OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
 _WITHOUT_CONTENTS = (*_FILES, "--find-renames=100%")
 _REMOTE = re.compile(r"(?:\w+://)?(?:[^@/\s]+@)?[^:/\s]+(?::\d+)?[:/]([^\s]+?)(?:\.git)?/?")

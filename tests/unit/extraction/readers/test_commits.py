@@ -89,8 +89,10 @@ def test_what_only_speaks_of_a_revert_is_none(message: str) -> None:
 
 
 def test_a_revert_of_several_names_them_all() -> None:
-    first, second, revert = history("Cache (#12)", "Lock (#13)", "Revert the caching\n\nThis rolls back #12 and #13.")
+    message = "Revert the caching\n\nThis rolls back #12 and #13.\nReverts #12."
+    first, second, revert, again = history("Cache (#12)", "Lock (#13)", message, "Cache\n\nThis reverts commit {2}.")
     assert (revert.reverts, revert.undoes) == (first.task_id, [first.task_id, second.task_id])
+    assert (again.restores, again.undoes) == (first.task_id, [])
 
 
 @pytest.mark.parametrize(

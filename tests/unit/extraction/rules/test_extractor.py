@@ -338,7 +338,12 @@ def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) 
     body = "The lock was taken twice because two workers read one queue.\n\nFixes #71, #72."
     ConsolidationPipeline(store).consolidate(
         commits(
-            {"description": "Fix the lock of the cart (#1394)", "output": body},
+            {
+                "description": "Fix the lock of the cart (#1394)",
+                "output": body,
+                "mentions": [1394, 71, 72],
+                "closes": [71],
+            },
             {
                 "description": "Fix the price of carts",
                 "output": "Totals were computed before the discounts were loaded.",
@@ -346,7 +351,7 @@ def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) 
         )
     )
     (memory,) = [one for one in store.get_all_memories() if "lock" in one.content]
-    assert [one.name for one in memory.entities if one.kind == "issue"] == ["#1394", "#71", "#72"]
+    assert [one.name for one in memory.entities if one.kind == "issue"] == ["#71", "#1394", "#72"]
     assert "#" not in memory.content
     assert "#1394" in indexed_text(store.reader.rows([memory.id])[0])
 
@@ -354,9 +359,8 @@ def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) 
 def test_a_merged_request_is_kept_for_what_its_description_states_only() -> None:
     merge = "Merge pull request #71 from ada/queue"
     why = "The lock was taken twice because two workers read one queue."
-    (memory,) = [
-        one.memory for one in found(commits({"description": merge, "output": f"Lock the cart once\n\n{why}"})).values()
-    ]
+    task = {"description": merge, "output": f"Lock the cart once\n\n{why}", "mentions": [71]}
+    (memory,) = [one.memory for one in found(commits(task)).values()]
     assert memory.content.startswith(f"Lock the cart once. {why}")
     assert [one.name for one in memory.entities] == ["#71"]
     assert kinds(commits({"description": merge, "output": "Fix crash when the cart is empty"})) == []
