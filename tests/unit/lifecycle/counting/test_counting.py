@@ -21,6 +21,7 @@ from memgraph.lifecycle.counting.records import (
     HOT_SPOT,
     KNOWS,
     MENDED,
+    MOST_IDS,
     RETURNS,
     REVERTED,
     TOGETHER,
@@ -318,9 +319,18 @@ def test_a_file_is_one_under_all_its_names() -> None:
     assert [(rule.object, rule.support, rule.names) for rule in together] == [
         ("x.md", 3, ("lib/new.py", "lib/old.py", "old.py"))
     ]
+    earlier = {rule.key for rule in learned(history[:3]).rules() if rule.subject == "old.py"}
+    assert earlier == {rule.key for rule in rules if rule.subject == "lib/new.py"}, "keys stay"
     for name in ("lib/new.py", "lib/old.py", "old.py", "new.py", "lib", "lib/"):
         assert together[0] in about(name, rules), name
     assert about("nothing.py", rules) == []
+
+
+def test_the_newest_ids_are_listed() -> None:
+    history = [change(n, "a.py", is_fix=n % 2 == 0) for n in range(2 * MOST_IDS + 20)]
+    rule = next(rule for rule in learned(history).rules() if rule.kind == HOT_SPOT)
+    assert rule.evidence == tuple(f"c{n}" for n in range(2 * MOST_IDS + 18, 18, -2))
+    assert rule.counterexamples == tuple(f"c{n}" for n in range(2 * MOST_IDS + 19, 19, -2))
 
 
 def test_at_most_three_rules_are_chosen_and_of_several_kinds() -> None:
