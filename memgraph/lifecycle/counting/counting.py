@@ -86,6 +86,10 @@ class Counting:
         """Return what the rules are asked before a record is learned, with their answers."""
         return list(self._of[type(record)].questions(record))
 
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """Return all names of a file that has or had this name, the present one first; none if it is unknown."""
+        return self._changes.files.names_of(name)
+
     def rules(self, held: Mapping[str, Held] | None = None) -> list[Counted]:
         """Return the rules, the most confident of each kind first.
 

@@ -319,6 +319,9 @@ def test_a_file_is_one_under_all_its_names() -> None:
     assert [(rule.object, rule.support, rule.names) for rule in together] == [
         ("x.md", 3, ("lib/new.py", "lib/old.py", "old.py"))
     ]
+    counting = learned(history)
+    assert counting.names_of("lib/old.py") == ("lib/new.py", "lib/old.py", "old.py")
+    assert (counting.names_of("old.py"), counting.names_of("nothing.py")) == (("old.py",), ())
     earlier = {rule.key for rule in learned(history[:3]).rules() if rule.subject == "old.py"}
     assert earlier == {rule.key for rule in rules if rule.subject == "lib/new.py"}, "keys stay"
     for name in ("lib/new.py", "lib/old.py", "old.py", "new.py", "lib", "lib/"):
