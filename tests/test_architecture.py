@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 18_840,
     "journal": 4_540,
-    "lifecycle": 13_740,
+    "lifecycle": 13_760,
     "memgraph": 3_560,
     "model": 5_860,
     "retrieval": 4_640,

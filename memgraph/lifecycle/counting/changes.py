@@ -47,9 +47,10 @@ class Files:
         self._there: dict[str, int] = {}
         self._last: dict[str, int] = {}
 
-    def known(self, name: str) -> int | None:
-        """Return the file with this name; else the last one that had it."""
-        return self._there.get(name, self._last.get(name))
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """Return all names of the file with this name, else of the last one that had it, present name first; none if it is unknown."""
+        file = self._there.get(name, self._last.get(name))
+        return () if file is None else tuple(dict.fromkeys(reversed(self.names[file])))
 
     def name(self, file: int) -> str:
         """Return the present name of a file."""
@@ -203,7 +204,7 @@ class Changes:
         rule = counted(tallies.kind, self.files.name(file), name, share, self._log, occasions, hits)
         return rule._replace(
             key=f"{rule.kind}: {self.files.keys[file]} {key}".strip(),
-            names=tuple(dict.fromkeys(reversed(self.files.names[file]))),
+            names=self.files.names_of(self.files.name(file)),
             lag_days=self._lag_days(file, hits) if tallies is self._mended else None,
         )
 

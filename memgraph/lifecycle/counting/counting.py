@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.counting.changes import Changes
@@ -69,31 +69,26 @@ class Counting:
     """Counts that take the records of one project in order, and can be asked at any moment."""
 
     def __init__(self) -> None:
-        self._changes = Changes()
-        self._outcomes = Outcomes()
-        self._sequences = Sequences()
+        self._changes, self._outcomes, self._sequences = Changes(), Outcomes(), Sequences()
+        self._of: dict[type[Record], Any] = {
+            Change: self._changes,
+            Outcome: self._outcomes,
+            Session: self._sequences,
+        }
         tallies: list[Tallies[Any, Any]] = [*self._changes.tallies, *self._outcomes.tallies]
         self._tallies = {one.kind: one for one in tallies}
 
     def learn(self, record: Record) -> None:
         """Count a record."""
-        match record:
-            case Change():
-                self._changes.learn(record)
-            case Outcome():
-                self._outcomes.learn(record)
-            case Session():
-                self._sequences.learn(record)
+        self._of[type(record)].learn(record)
 
-    def questions(self, record: Record) -> Iterator[Question]:
-        """Yield what the rules are asked before a record is learned, with their answers."""
-        match record:
-            case Change():
-                yield from self._changes.questions(record)
-            case Outcome():
-                yield from self._outcomes.questions(record)
-            case Session():
-                yield from self._sequences.questions(record)
+    def questions(self, record: Record) -> list[Question]:
+        """Return what the rules are asked before a record is learned, with their answers."""
+        return list(self._of[type(record)].questions(record))
+
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """Return all names of a file that has or had this name, the present one first; none if it is unknown."""
+        return self._changes.files.names_of(name)
 
     def rules(self, held: Mapping[str, Held] | None = None) -> list[Counted]:
         """Return the rules, the most confident of each kind first.
@@ -136,7 +131,7 @@ def check(history: Sequence[Record]) -> dict[str, Held]:
     fixes = Held(0, 0, 0)
     for record in history:
         if seen[type(record)] >= (1 - LAST_PART) * total[type(record)]:
-            questions = list(counting.questions(record))
+            questions = counting.questions(record)
             asked += questions
             if isinstance(record, Change) and record.is_fix:
                 hits = [one.is_answered for one in questions if one.kind == HOT_SPOT]

@@ -21,6 +21,7 @@ from memgraph.lifecycle.counting.records import (
     HOT_SPOT,
     KNOWS,
     MENDED,
+    MOST_IDS,
     RETURNS,
     REVERTED,
     TOGETHER,
@@ -318,9 +319,21 @@ def test_a_file_is_one_under_all_its_names() -> None:
     assert [(rule.object, rule.support, rule.names) for rule in together] == [
         ("x.md", 3, ("lib/new.py", "lib/old.py", "old.py"))
     ]
+    counting = learned(history)
+    assert counting.names_of("lib/old.py") == ("lib/new.py", "lib/old.py", "old.py")
+    assert (counting.names_of("old.py"), counting.names_of("nothing.py")) == (("old.py",), ())
+    earlier = {rule.key for rule in learned(history[:3]).rules() if rule.subject == "old.py"}
+    assert earlier == {rule.key for rule in rules if rule.subject == "lib/new.py"}, "keys stay"
     for name in ("lib/new.py", "lib/old.py", "old.py", "new.py", "lib", "lib/"):
         assert together[0] in about(name, rules), name
     assert about("nothing.py", rules) == []
+
+
+def test_the_newest_ids_are_listed() -> None:
+    history = [change(n, "a.py", is_fix=n % 2 == 0) for n in range(2 * MOST_IDS + 20)]
+    rule = next(rule for rule in learned(history).rules() if rule.kind == HOT_SPOT)
+    assert rule.evidence == tuple(f"c{n}" for n in range(2 * MOST_IDS + 18, 18, -2))
+    assert rule.counterexamples == tuple(f"c{n}" for n in range(2 * MOST_IDS + 19, 19, -2))
 
 
 def test_at_most_three_rules_are_chosen_and_of_several_kinds() -> None:
@@ -426,6 +439,36 @@ def test_a_mending_after_the_question_counts() -> None:
     assert (held.asked, held.answered, held.right, held.usual) == (4, 4, 1, 1)
 
 
+def test_hot_spots_are_the_ten_files_with_the_most_fixes_that_are_there() -> None:
+    """File n has n fixes; the one with the most is removed, and no fewer than three make a hot spot."""
+    fixes = [(number, f"{number}.py") for number in range(15) for _ in range(number)]
+    history = [change(place, path, is_fix=True) for place, (_, path) in enumerate(fixes)]
+    history.append(change(len(history), FileChange("14.py", "D")))
+    spots = [rule.subject for rule in learned(history).rules() if rule.kind == HOT_SPOT]
+    assert sorted(spots) == sorted(f"{number}.py" for number in range(4, 14))
+    few = [rule.subject for rule in learned(history[:10]).rules() if rule.kind == HOT_SPOT]
+    assert few == ["4.py", "3.py"]
+
+
+def test_a_command_that_works_is_told_with_what_made_it_work() -> None:
+    runs = [(True, None), (False, "uv sync"), (True, None), (True, None)]
+    history = [outcome(n, "make", ok=ok, kind="command", mended_by=by) for n, (ok, by) in enumerate(runs)]
+    works = [rule for rule in learned(history).rules() if rule.kind == WORKS]
+    assert works[0].text == (
+        "`make` works here: it succeeded in 3 of 4 runs, 3 of the last 4; the latest success was on 1 January 2026; "
+        "after a failure it was made to work by uv sync."
+    )
+    assert (works[0].evidence, works[0].counterexamples) == (("o3", "o2", "o0"), ("o1",))
+    assert [rule.kind for rule in learned(history[:3]).rules()] == [], "three successes are needed"
+
+
+def test_the_same_failure_of_several_tests_is_one() -> None:
+    history = [outcome(n, f"t{n}", ok=False, session=str(n), fingerprint="f") for n in range(3)]
+    history += [outcome(3, "t9", ok=False, session="3", fingerprint="g")] * 2
+    found = [(rule.kind, rule.names, rule.support) for rule in learned(history).rules()]
+    assert found == [(ALIKE, ("t0", "t1", "t2"), 3)]
+
+
 def test_a_failure_is_asked_for_once_a_build() -> None:
     """It fails in every second build, then succeeds when it is run again there."""
     runs = [(n, ok) for n in range(20) for ok in ((False, True) if n % 2 else (True,))]
@@ -464,4 +507,7 @@ def test_sequences_are_asked_before_they_are_learned() -> None:
     history = [Session(f"s{n}", START + timedelta(days=n), row, ended_well=True) for n, row in enumerate(rows)]
     held = check(history)[FOLLOWS]
     assert (held.asked, held.answered, held.right) == (4, 2, 1)
-    assert [rule.subject for rule in learned(history[:16]).rules()] == ["a"]
+    rules = learned(history[:16]).rules()
+    assert [(rule.subject, rule.object, rule.support, rule.share) for rule in rules] == [
+        ("a", "`b`, then `c`", 8, 8 / 9)
+    ]
