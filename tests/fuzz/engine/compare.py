@@ -70,7 +70,13 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
             name(memory, "CHANGED", "File", "file", change["path"], project, numbers)
         for entity in row.get("entities", []):
             name(
-                memory, "MENTIONS", "Entity", f"entity:{entity['kind']}", entity["name"], project, about=entity["about"]
+                memory,
+                "MENTIONS",
+                "Entity",
+                f"entity:{entity['kind']}",
+                entity["name"],
+                project,
+                {"about": entity["about"]},
             )
     return whole
 
