@@ -1,4 +1,5 @@
-// Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals; the last two
+// Edges. The first group has its own events; the second follows from a memory's fields (NEXT as a row, the others only in the graph, with
+// the nodes that they lead to: memgraph/graph/implied.py); RECALLED from retrievals; the last two
 // from the events of tasks, of ledgers and of handoffs.
 
 CREATE REL TABLE DERIVED_FROM (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from memgraph.fold.event_time import Moments
 from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import OUTCOME_OF_WORD, MemoryType
+from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCE, MemoryType
 from memgraph.model.results.learning import MADE_BY_SLEEP
 
 KINDS = ("episodic", "generalisation", "procedural", "fact")
@@ -375,6 +375,7 @@ _OF_A_LIFE = frozenset(
     {"privacy_tier", "is_suppressed", "archived_at", "invalid_at", "failure_fingerprint", "outcome", "tags"}
 )
 """Fields that a memory added again does not keep from the deleted memory with the same id."""
+_OF_A_RECORD = _OF_A_LIFE | {"id", "type", "project_id", "outcome", "tags", "relevance_anchor", "relevance_at"}
 _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contradicted", "uncontradicted")}
 
 
@@ -394,6 +395,8 @@ class _Reading:
     def __init__(self, details_of: Collection[str]) -> None:
         self._history = History()
         self._details_of = frozenset(details_of)
+        self._records: dict[str, Mapping[str, Any]] = {}
+        """What is known of the records that have not become memories."""
         self._relevances = Relevances(self._details_of)
         self._pairs: set[tuple[str, str, str]] = set()
         """Existing links of the relations that replace and contradict."""
@@ -436,6 +439,12 @@ class _Reading:
 
     def _added(self, event: Event, at: str) -> None:
         row = event.content["memory"]
+        if row.get("source") == RECORD_SOURCE:  # its life as a memory begins when it becomes one
+            self._records[row["id"]] = {name: row[name] for name in _OF_A_RECORD & row.keys()}
+        else:
+            self._begin(event, at, row)
+
+    def _begin(self, event: Event, at: str, row: Mapping[str, Any]) -> None:
         memory_id, lives = row["id"], self._history.lives
         if memory_id in lives:  # a deleted memory's id, perhaps with new content: it has no links yet
             for link in sorted(self._links_at.pop(memory_id, ())):
@@ -459,7 +468,7 @@ class _Reading:
 
     def _undeleted(self, event: Event, at: str) -> None:
         memory_id = event.content["memory"]["id"]
-        if memory_id not in self._history.lives:
+        if memory_id not in self._history.lives and memory_id not in self._records:
             self._added(event, at)  # a purge has removed its history
         self._gone(event, at, memory_id, is_deleted=False)
 
@@ -475,6 +484,8 @@ class _Reading:
 
     def _revised(self, event: Event, at: str) -> None:
         memory_id, changed = event.content["id"], event.content.get("changed", {})
+        if "source" in changed and (record := self._records.pop(memory_id, None)):
+            self._begin(event, at, {**record, **changed})
         life = self._history.lives.get(memory_id)
         if life is None:
             return
