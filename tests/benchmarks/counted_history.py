@@ -18,8 +18,8 @@ from typing import NamedTuple
 if __package__ in {None, ""}:  # run as a script: find `tests` from the checkout
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from memgraph.lifecycle.counting.counting import Counting, check
-from memgraph.lifecycle.counting.records import HOT_SPOT, Change, FileChange
+from memgraph.lifecycle.counting.counting import Counting, check, measured
+from memgraph.lifecycle.counting.records import HOT_SPOT, TOGETHER, Change, FileChange, Question
 from tests.benchmarks.tables import table
 
 _REPAIRS = frozenset("fix fixes fixed fixing bug bugs bugfix hotfix regression regressions".split())
@@ -86,6 +86,21 @@ def _is_fix(message: str) -> bool:
         return True
     words = message.casefold().replace(":", " ").split()
     return any(one.strip("(,.[") in _CLOSING and "#" in two for one, two in pairwise(words))
+
+
+def as_measured(history: list[Change], least: float) -> tuple[int, int, int]:
+    """Return how many were asked in the last fifth, answered, and right, of what changes together, if only those rules answer that are
+    as often right as `least` in a check of the four fifths before."""
+    before = int(0.8 * len(history))
+    held, counting, answers, asked = check(history[:before]), Counting(), list[Question](), 0
+    for place, change in enumerate(history):
+        for question in counting.questions(change) if place >= before else ():
+            if question.kind == TOGETHER:
+                asked += 1
+                if question.share is not None and (measured(TOGETHER, question.share, held) or 0.0) >= least:
+                    answers.append(question)
+        counting.learn(change)
+    return asked, len(answers), sum(counting.was_hit(one, one.object) for one in answers)
 
 
 class Judged(NamedTuple):
@@ -215,6 +230,11 @@ def main() -> None:
             if one.asked
         ]
         print(*table(("kind", "asked", "answered", "right", "of asked", "usual", "by share"), rows), sep="\n")
+        asked, answered, right = as_measured(history, 0.6)
+        print(
+            f"changes together, rules measured as right in 60 % before: {100 * right / max(1, answered):.0f} % right, "
+            f"{100 * answered / max(1, asked):.0f} % answered"
+        )
         for years in options.years:
             spots, changed = next_years(repository, history, years, detect)
             print(

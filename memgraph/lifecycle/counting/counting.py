@@ -96,8 +96,9 @@ class Counting:
         Their confidence is what such rules had in the check (`held`); those that it shows not to hold are left out.
         """
         found = [*self._changes.rules(), *self._outcomes.rules(), *self._sequences.rules()]
-        measured = [rule._replace(confidence=_confidence(rule, held or {})) for rule in found]
-        rules = [rule for rule in measured if rule.confidence >= LEAST_SHARE[rule.kind]]
+        known = [(rule, measured(rule.kind, rule.share, held or {})) for rule in found]
+        all_of_them = [rule if had is None else rule._replace(confidence=had) for rule, had in known]
+        rules = [rule for rule in all_of_them if rule.confidence >= LEAST_SHARE[rule.kind]]
         order = {kind: place for place, kind in enumerate(TEMPLATES)}
         return sorted(rules, key=lambda rule: (order[rule.kind], -rule.confidence, -rule.share, rule.key))
 
@@ -157,13 +158,13 @@ def _level(share: float | None) -> int:
     return min(int((share or 0.0) * LEVELS), LEVELS - 1)
 
 
-def _confidence(rule: Counted, held: Mapping[str, Held]) -> float:
-    """Return how often rules of this kind with such a share were right; where too few were asked, what the rule itself has."""
-    if levels := held[rule.kind].levels if rule.kind in held else ():
-        level = levels[_level(rule.share)]
+def measured(kind: str, share: float, held: Mapping[str, Held]) -> float | None:
+    """Return how often rules of a kind with such a share were right in a check; None where too few were asked."""
+    if levels := held[kind].levels if kind in held else ():
+        level = levels[_level(share)]
         if level.answered >= LEAST_MEASURED:
             return level.right / level.answered
-    return rule.confidence
+    return None
 
 
 def about(name: str, rules: Iterable[Counted], most: int = 3) -> list[Counted]:
