@@ -10,10 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from memgraph.extraction.rules.subjects import is_by_bot
 from memgraph.index.index import scope_name
 from memgraph.lifecycle.counting.counting import Counting, check
-from memgraph.lifecycle.counting.records import KNOWS, TOGETHER, Change, Counted, FileChange
-from memgraph.lifecycle.evidence.evidence import TimeIsUp, never, revised, shared_context, strictness
+from memgraph.lifecycle.counting.records import HOT_SPOT, KNOWS, MENDED, REVERTED, TOGETHER, Change, Counted, FileChange
+from memgraph.lifecycle.evidence.evidence import (
+    LEAST_BUILDS,
+    TimeIsUp,
+    confidence_of,
+    never,
+    revised,
+    shared_context,
+    strictness,
+)
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Plan, View, carry_out, commits_of
 from memgraph.model.events.memories import MemoryDerived
@@ -27,9 +36,9 @@ from memgraph.store.commit.records import Write
 from memgraph.store.query import Reader
 
 PHASE = "counting"
-LEAST_CONFIDENCE = 0.6
-"""Confidence from which a rule is kept as a memory; `rules_of` gives the others, too."""
-MOST_OF_A_KIND = 20
+LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
+"""Confidence from which a rule that foretells something is kept as a memory; `rules_of` gives the others, too."""
+MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5}
 _MOST_LINKED = 10
 _FIXES = "fix"
 _ENDED = "the counts do not show it any more"
@@ -114,7 +123,8 @@ def _planned(project: str, view: View) -> Plan[CountingReport]:
 def _strongest(rules: Sequence[Counted]) -> list[Counted]:
     number, found = Counter[str](), []
     for rule in rules:
-        if rule.confidence >= LEAST_CONFIDENCE and number[rule.kind] < MOST_OF_A_KIND:
+        is_sure = rule.confidence >= LEAST_CONFIDENCE.get(rule.kind, 0.0)
+        if is_sure and number[rule.kind] < MOST_OF_A_KIND.get(rule.kind, 0):
             number[rule.kind] += 1
             found.append(rule)
     return found
@@ -124,7 +134,7 @@ def _memory(memory_id: str, project: str, rule: Counted, evidence: Sequence[Row]
     return SemanticMemory(
         id=memory_id,
         content=rule.text,
-        confidence=rule.confidence,
+        confidence=_certainty(rule),
         category=rule.kind,
         entities=_entities(rule),
         project_id=project,
@@ -142,10 +152,15 @@ def _brought_up(memory: StoredMemory, rule: Counted, evidence: Sequence[Row], no
         return None
     if memory.is_suppressed or memory.source != COUNTING_SOURCE:
         return None
-    updates: dict[str, Any] = {"content": rule.text, "confidence": rule.confidence, "entities": _entities(rule)}
+    updates: dict[str, Any] = {"content": rule.text, "confidence": _certainty(rule), "entities": _entities(rule)}
     updates |= {"occurred_at": _iso(rule.last), "invalid_at": None, "invalidation_reason": None, "updated_at": now}
     updates |= strictness([memory.model_dump(), *evidence]) if evidence else {}
     return revised(memory, memory.model_copy(update=updates))
+
+
+def _certainty(rule: Counted) -> float:
+    """Return the confidence of a rule's memory: of one that foretells how often it is right, else by the number of hits that it reports."""
+    return rule.confidence if rule.kind in LEAST_CONFIDENCE else confidence_of(max(rule.support, LEAST_BUILDS))
 
 
 def _entities(rule: Counted) -> list[Entity]:
@@ -194,9 +209,9 @@ def _change(row: Row) -> Change:
         id=row["id"],
         sha=row["git_commit"],
         at=datetime.fromisoformat(row["occurred_at"]),
-        person=next(iter(row.get("agents_involved", ())), ""),
+        person="" if is_by_bot(author := next(iter(row.get("agents_involved", ())), "")) else author,
         files=files,
-        is_fix=row.get("change_kind") == _FIXES,
+        is_fix=row.get("change_kind") == _FIXES or bool(row.get("closes")),
         mends=row.get("mends"),
         reverts=next(iter(row.get("undoes", ())), None),
         subject=row["content"][:200],

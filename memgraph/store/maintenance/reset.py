@@ -15,6 +15,7 @@ from memgraph.fold.tasks import is_pin
 from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.store import StoreReset
+from memgraph.model.memory import RECORD_SOURCE
 from memgraph.model.results.maintenance import ResetResult, ResetScope
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
@@ -85,8 +86,8 @@ class Resetting:
         rows = tables.memories([index.ids.names[slot] for slot in np.flatnonzero(index.column("is_live")).tolist()])
         gone = [row for row in rows if scope == "all" or not is_kept(row)]
         stays = {row["id"] for row in rows} - {row["id"] for row in gone}
-        cleared, counts = dict[str, int](), Counter[str](row["type"] for row in gone)
-        kept = Counter[str](row["type"] for row in rows if row["id"] in stays)
+        cleared, counts = dict[str, int](), Counter[str](map(_kind, gone))
+        kept = Counter[str](_kind(row) for row in rows if row["id"] in stays)
         for table in tables_of("all"):
             going = tables.every(table)
             goes = table in tables_of(scope)
@@ -107,6 +108,11 @@ def is_kept(row: Row) -> bool:
     """Return whether a memory is a fact to keep, promoted, pinned, or forgotten: that one stays hidden, so no source brings it back."""
     is_marked = row.get("is_pinned") or row.get("is_suppressed")
     return bool(is_marked) or row.get("source") in {*SAVED_SOURCES, PROMOTED_SOURCE}
+
+
+def _kind(row: Row) -> str:
+    """Return what a memory is counted as."""
+    return "records" if row.get("source") == RECORD_SOURCE else str(row["type"])
 
 
 def _counted(table: str, rows: Sequence[Row]) -> Sequence[Row]:

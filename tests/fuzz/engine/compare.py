@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from memgraph.graph.copy import GraphCopy
 from memgraph.graph.schema import Table, columns_of, tables
