@@ -34,7 +34,7 @@ _TURN = re.compile(
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
 _NAMED = re.compile(
     r"(?:(?:,|\s+(?:and|&)|,\s*and)\s+)?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
-    r"(?:PRs? |pull requests? )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-|https?://\S{1,200}/(?:pull|merge_requests)/)(\d{1,7}))\b",
+    r"(?:PRs? |pull requests? )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-|(?:https?://\S{1,200}/)?(?:pull|merge_requests)/)(\d{1,7}))\b",
     re.IGNORECASE,
 )
 """A commit or a pull request, alone or as the next of several."""
@@ -262,6 +262,8 @@ class RecentCommits:
         if sha not in self._kept:
             return said._replace(commit=sha) if said else Undoing("", False, sha, None)
         kept = self._kept[sha]
+        if (turn := _TURN.match(commit.subject)) and not turn["undo"] and _NAMED.match(turn["what"]):
+            return Undoing(kept.subject, True, self._undone.get(sha), sha)
         if earlier := kept.undoing:
             return earlier._replace(is_again=not earlier.is_again, commit=sha, others=())
         return Undoing(kept.subject, False, sha, sha, tuple(one for one in dict.fromkeys(known) if one != sha))
@@ -288,7 +290,7 @@ class RecentCommits:
                 yield sha
         if not is_named and turn and turn["undo"] and not what.startswith(('"', "“")):
             words = _OBJECT.match(what)
-            if sha := words and (self._titled(what) or self._resembling(words[1], commit)):
+            if sha := words and (self._by_subject.get(what) or self._resembling(bare(words[1]), commit)):
                 yield sha
 
     def _titled(self, title: str) -> str | None:
@@ -371,7 +373,7 @@ class RecentCommits:
             begins = verb.match(kept.subject) if verb else None
             if (verb and not begins) or (within and commit.when - kept.when > within):
                 continue
-            others = _words(kept.subject[begins.end() if begins else 0 :])
+            others = _words(kept.subject[begins.end() :] if begins else kept.bare)
             if (
                 min(len(words), len(others)) * 2 >= max(len(words), len(others))
                 and overlap(words, others) >= _LEAST_SAME

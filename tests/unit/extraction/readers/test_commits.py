@@ -56,6 +56,7 @@ def history(*messages: str) -> list[BuildTask]:
         ("Back out changeset {0}", 0),
         ("Roll back #12", 0),
         ("Rollback change #12.", 0),
+        ("Roll back the pull/12, which broke Mondays", 0),
         ("Restore the totals\n\nThis reverts commit {0}, reversing\nchanges made to {1}.", 0),
         ("Compute totals\n\nRevert https://git.example.org/acme/shop/pull/12.", 0),
         ('Revert "Cache the totals of carts"\n\nThis reverts commit {none}.', 0),
@@ -97,7 +98,12 @@ def test_a_revert_of_several_names_them_all() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    ['Reapply "Lock the carts"', 'Revert "Revert "Lock the carts" (#3)" (#4)', "Lock them\n\nThis reverts commit {1}."],
+    [
+        "Reland {0}",
+        'Reapply "Lock the carts"',
+        'Revert "Revert "Lock the carts" (#3)" (#4)',
+        "Lock them\n\nThis reverts commit {1}.",
+    ],
 )
 def test_a_revert_of_a_revert_does_it_again(message: str) -> None:
     lock, revert, again = history("Lock the carts", 'Revert "Lock the carts"\n\nThis reverts commit {0}.', message)
