@@ -13,7 +13,7 @@
 // example: memgraph query agents_by_learning --param project=shop
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
 WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
-  AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH a.name AS agent, max(coalesce(b.completed_at, m.occurred_at)) AS last_at, collect(m.id) AS evidence,

@@ -11,7 +11,7 @@
 // example: memgraph query agents_by_outcome --param project=shop
 MATCH (m:Memory)-[:INVOLVES]->(a:Agent)
 WHERE m.source <> 'commit' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 WITH a.name AS agent, count(*) AS memories,
      count(CASE WHEN m.outcome = 'positive' THEN 1 END) AS positive,

@@ -21,7 +21,7 @@ WHERE m.source <> 'commit' AND m.archived_at IS NULL AND NOT m.is_suppressed AND
 OPTIONAL MATCH (m)-[:DERIVED_FROM]->(e:Memory)
 WITH b, count(DISTINCT CASE WHEN m.type = 'episodic' THEN m.id END) AS episodes,
      count(DISTINCT CASE WHEN m.type = 'procedural' OR (m.type = 'semantic' AND (e.id IS NOT NULL
-       OR m.source IN ['compression', 'error analysis', 'feedback', 'procedures'])) THEN m.id END) AS generalisations
+       OR m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures'])) THEN m.id END) AS generalisations
 RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS outcome, b.completed_at AS completed_at,
        b.extracted AS added, b.merged AS merged, episodes, generalisations
 ORDER BY completed_at DESC, project, build

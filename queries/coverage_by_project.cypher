@@ -17,7 +17,7 @@
 MATCH (m:Memory)-[:IN_PROJECT]->(p:Project)
 WHERE m.source <> 'commit' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR p.name = $project)
-WITH p.name AS project, m, coalesce(m.source, '') IN ['compression', 'error analysis', 'feedback', 'procedures']
+WITH p.name AS project, m, coalesce(m.source, '') IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
      OR EXISTS { MATCH (m)-[:DERIVED_FROM]->(:Memory) } AS is_made
 WITH project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
      count(CASE WHEN m.type = 'semantic' AND is_made THEN 1 END) AS generalisations,

@@ -18,7 +18,7 @@
 MATCH (m:Memory)
 WHERE (m.decision <> '' OR list_contains(m.tags, 'decision'))
   AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
   AND ($agent = '' OR list_contains(m.agents_involved, $agent))
 OPTIONAL MATCH (n:Memory)-[:SUPERSEDES]->(m)

@@ -14,7 +14,7 @@
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
 WHERE m.source <> 'commit' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH e.name AS entity, e.kind AS kind, max(coalesce(b.completed_at, m.occurred_at)) AS last_at, count(DISTINCT m.id) AS mentions,

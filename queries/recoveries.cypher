@@ -13,7 +13,7 @@
 // example: memgraph query recoveries --param project=shop
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE t.name = 'recovery' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH m, collect(b.name) AS builds

@@ -17,7 +17,7 @@
 // example: memgraph query reverted_decisions --param project=shop
 MATCH (r:Memory)-[:TAGGED]->(t:Tag)
 WHERE t.name = 'revert' AND r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
-  AND NOT r.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT r.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR r.project_id = $project)
 MATCH (r)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(m:Memory)
 WHERE e.kind = 'commit' AND m.id <> r.id AND m.git_commit STARTS WITH e.name AND m.occurred_at <= r.occurred_at

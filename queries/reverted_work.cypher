@@ -13,7 +13,7 @@
 // example: memgraph query reverted_work --param project=shop
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE t.name = 'revert' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 RETURN m.occurred_at AS occurred_at, nullif(m.project_id, '') AS project, m.agents_involved AS agents, m.content AS content,
        m.files_involved AS files, m.id AS id

@@ -14,7 +14,7 @@
 MATCH (m:Memory)-[:IN_SESSION]->(s:Session)
 WHERE s.name = $session AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
 RETURN m.occurred_at AS occurred_at, m.agents_involved AS agents, nullif(m.speaker, '') AS speaker, nullif(m.outcome, '') AS outcome,
        m.content AS content, m.id AS id, nullif(m.previous_id, '') AS previous_id
 ORDER BY occurred_at, m.seq, id

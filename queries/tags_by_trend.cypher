@@ -13,7 +13,7 @@
 // example: memgraph query tags_by_trend --param days=90 --param at=2026-03-01
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
+  AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
   AND m.occurred_at > $at - to_days(2 * $days)
 WITH t.name AS tag,

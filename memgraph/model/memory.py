@@ -462,6 +462,7 @@ StandingRule = StoredSemanticMemory | StoredProceduralMemory
 _NESTED: dict[str, type[Strict]] = {
     "entities": Entity,
     "action_log": ActionStep,
+    "changes": FileChange,
     "errors_encountered": EncounteredError,
     "common_errors": ErrorFix,
 }

@@ -252,7 +252,7 @@ class Reader:
     def _in_state(self, index: Index, state: str) -> Mask:
         if state not in STATES:
             raise InvalidInputError(f"must be one of {', '.join(STATES)}", field="state", value=state)
-        live: Mask = index.column("is_live")
+        live: Mask = index.memories()
         if state == "superseded":
             return live & self.superseded()
         if state == "invalidated":

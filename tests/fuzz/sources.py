@@ -210,7 +210,7 @@ def history_target(folder: Path) -> Iterator[Target]:
     def run(case: bytes) -> bool:
         first, _, data = case.partition(b"\n")
         if first == b"git":
-            commits = ((commit, "a:b:c") for commit in git_reader._parsed(git_reader._tokens(BytesIO(data))))
+            commits = ((commit, "a:b:c") for commit in git_reader._parsed(git_reader._tokens(BytesIO(data)), {}))
             records = list(grouped(commits, project_id="p", cursor="", recent=RecentCommits(2)))
             return any(record.build for record in records)
         path.write_bytes(data)

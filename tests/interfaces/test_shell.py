@@ -380,6 +380,8 @@ ELSEWHERE = {
     "viz charts": "test_viz_cli.py",
     **{f"ingest {kind}": "test_ingest_cli.py" for kind in KINDS if kind not in {"builds", "git"}},
     "ingest git": "test_cli.py",
+    "about": "test_about_cli.py",
+    "learning": "test_about_cli.py",
     "worker run": "test_worker_cli.py",
     "connect": "test_connect_cli.py",
     "disconnect": "test_connect_cli.py",

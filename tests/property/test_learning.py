@@ -22,7 +22,7 @@ from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals
 from memgraph.model.events.records import FADED
-from memgraph.model.results.learning import FEEDBACK_SOURCE, MADE_BY_SLEEP
+from memgraph.model.results.learning import COUNTING_SOURCE, FEEDBACK_SOURCE, MADE_BY_SLEEP
 
 LAWS = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)
@@ -106,7 +106,7 @@ def withdraw(store: Any, numbers: set[int], *, is_pinned: bool) -> None:
     for proposal in list_proposals(store):
         approve_proposal(store, proposal.id)
     made = {store.get_memory(one).source for one in learned(store)}
-    assert made == MADE_BY_SLEEP - {FEEDBACK_SOURCE}
+    assert made == MADE_BY_SLEEP - {FEEDBACK_SOURCE, COUNTING_SOURCE}
     for one in learned(store):
         store.update_memory(one, is_pinned=is_pinned)
     for number in sorted(numbers):

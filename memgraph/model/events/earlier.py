@@ -113,26 +113,30 @@ class MemoryMerged3(_Revision2, type="memory.merged", version=3):
     candidate_content: Text | None = None
 
 
-class _Undeleted(Payload):
+class MemoryUndeleted1(Payload, type="memory.undeleted"):
+    """``memory.undeleted``, version 1."""
+
     BY_STORE_ALONE = True
     POLICY = MemoryUndeleted.POLICY
 
+    memory: _Record1  # type: ignore[valid-type]
     vector: VectorRef | None = None
     added_seq: Count
     follower_ids: list[MemoryId] = Field(default_factory=list)
     recalls: list[RecallAgain] = Field(default_factory=list)
 
 
-class MemoryUndeleted1(_Undeleted, type="memory.undeleted"):
-    """``memory.undeleted``, version 1."""
-
-    memory: _Record1  # type: ignore[valid-type]
-
-
-class MemoryUndeleted2(_Undeleted, type="memory.undeleted", version=2):
+class MemoryUndeleted2(Payload, type="memory.undeleted", version=2):
     """``memory.undeleted``, version 2."""
 
+    BY_STORE_ALONE = True
+    POLICY = MemoryUndeleted.POLICY
+
     memory: _Record2  # type: ignore[valid-type]
+    vector: VectorRef | None = None
+    added_seq: Count
+    follower_ids: list[MemoryId] = Field(default_factory=list)
+    recalls: list[RecallAgain] = Field(default_factory=list)
 
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")

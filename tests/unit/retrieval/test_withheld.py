@@ -11,7 +11,7 @@ from memgraph.lifecycle.errors.antipatterns import SOURCE as ERROR_ANALYSIS
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES
-from memgraph.model.results.learning import FEEDBACK_SOURCE, MADE_BY_SLEEP
+from memgraph.model.results.learning import COUNTING_SOURCE, FEEDBACK_SOURCE, MADE_BY_SLEEP
 from memgraph.privacy import OWNER
 
 TASK = "deploy the shop to the cluster"
@@ -46,7 +46,7 @@ def listed(store: Any, **asked: Any) -> list[str]:
 
 
 def test_the_names_are_those_of_the_phases() -> None:
-    assert {COMPRESSION, ERROR_ANALYSIS, FEEDBACK_SOURCE, PROCEDURES} == MADE_BY_SLEEP
+    assert {COMPRESSION, COUNTING_SOURCE, ERROR_ANALYSIS, FEEDBACK_SOURCE, PROCEDURES} == MADE_BY_SLEEP
 
 
 def test_memories_derived_from_a_forgotten_episode_are_withheld_until_rewritten(learned: Any) -> None:

@@ -21,7 +21,6 @@ from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions import claims
-from memgraph.lifecycle.contradictions.conflict import _share
 from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.extractive_text import when
@@ -119,7 +118,6 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
 OF_PAIRS: dict[str, Callable[[frozenset[str], frozenset[str]], float]] = {
     "overlap": overlap,
     "overlap with the smaller one": lambda one, other: overlap(one, other, of_smaller=True),
-    "share": lambda one, other: _share(sorted(one), sorted(other)),
 }
 OF_DATES: dict[str, Callable[[str], Any]] = {
     "stated_end": lambda text: stated_end(text, NOW),

@@ -15,9 +15,7 @@ from memgraph.interfaces.cli.base.usage import usage_lines
 if TYPE_CHECKING:
     from memgraph.model.results.learning import PhaseReport, SleepReport
 
-_PHASES = (
-    "temporal copies near-duplicates compress feedback errors procedures contradictions collect work-orders".split()
-)
+_PHASES = "temporal copies near-duplicates compress counting feedback errors procedures contradictions collect work-orders".split()
 """The lifecycle's phases, repeated here so that `memgraph sleep --help` imports only click."""
 _SINGULAR = {
     "candidates": "candidate",

@@ -428,7 +428,7 @@ def test_what_a_merge_repeats_is_remembered_once(repository: Repository, store: 
     repository.commit("Add cart")
     merged(repository, CAUSE, hours=20)
     ingest(store, GitReader(repository.path))
-    (memory,) = store.every_memory()
+    (memory,) = store.get_all_memories()
     assert memory.files_involved == ["side20.py"]
 
 

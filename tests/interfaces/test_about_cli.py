@@ -1,0 +1,60 @@
+"""``about`` and ``learning``: what is counted over a history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph.interfaces.cli.group import cli
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
+    """Run a command on a store that has read twenty commits: ten of a cup with its test, five of them fixes, ten of a saucer."""
+    entries = []
+    for number in range(20):
+        files = ["cup.py", "test_cup.py"] if number % 2 else ["saucer.py"]
+        title = "Fix the handle" if number in (1, 5, 9, 13, 17) else f"Step {number}"
+        changed = "".join(f"M\t{file}\n" for file in files)
+        head = f"commit {number + 1:040x}\nAuthor: Ann Smith <a@x.example>\nDate:   2026-01-{number + 1:02} 12:00:00 +0000\n\n"
+        entries.append(f"{head}    {title}\n\n{changed}\n")
+    log = tmp_path / "shop.log"
+    log.write_text("".join(reversed(entries)))
+
+    def call(*args: object) -> Any:
+        options = ["--home", str(tmp_path / "store"), *map(str, args)]
+        return CliRunner().invoke(cli, options, prog_name="memgraph", obj=settings())
+
+    assert call("ingest", "git", log).exit_code == 0
+    return call
+
+
+def test_about_prints_what_is_counted_about_a_file(run: Run) -> None:
+    said = run("about", "cup.py").stdout
+    assert "Who changes cup.py changes test_cup.py too: so did 10 of the last 10 commits that changed cup.py" in said
+    assert "cup.py is a hot spot: 5 of its 10 changes were fixes" in said
+    assert "Ann Smith knows cup.py: made 10 of its 10 changes" in said
+    document = json.loads(run("about", "cup.py", "--json").stdout)
+    assert {one["kind"] for one in document["rules"]} == {"changes together", "hot spot", "who knows"}
+    assert all(one["support"] <= one["occasions"] == 10 for one in document["rules"])
+
+
+def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
+    listed = json.loads(run("learning", "--json").stdout)["rules"]
+    assert {one["subject"] for one in listed} == {"cup.py", "test_cup.py", "saucer.py"}
+    checked = json.loads(run("learning", "--check", "--json").stdout)["kinds"]
+    assert (checked["changes together"]["answered"], checked["changes together"]["right"]) == (4, 4)
+    assert "changes together     4 of 4 questions answered, 100% right" in run("learning", "--check").stdout
+
+
+def test_what_nothing_is_known_of_is_refused(run: Run, tmp_path: Path) -> None:
+    assert "nothing is counted about plate.py" in run("about", "plate.py").stderr
+    assert "name a project with --project: shop" in run("about", "cup.py", "--project", "elsewhere").stderr
+    assert run("about", "cup.py", "--home", tmp_path / "empty").exit_code == 1
