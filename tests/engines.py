@@ -43,7 +43,10 @@ class Snapshots:
 
     def take(self, changes: Iterable[Change]) -> None:
         """Take in the changed rows of one event."""
-        self.seq += 1
+        changes = list(changes)
+        self.seq = max(
+            [self.seq + 1, *(row.get("seq", 0) for table, _, _, row in changes if table == "Memory" and row)]
+        )
         for table, key, _, row in changes:
             self._changed.pop((table, key), None)
             self._changed[table, key] = self.seq

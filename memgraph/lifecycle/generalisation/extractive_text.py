@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TypeVar
 
 from memgraph.extraction.statements import reasons_in
-from memgraph.lifecycle.evidence.evidence import in_order
 from memgraph.lifecycle.evidence.sentences import (
     in_general,
     is_plain,
@@ -25,11 +24,10 @@ from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_tri
 from memgraph.lifecycle.generalisation.lessons import (
     KINDS,
     is_change,
+    shared_sentence,
     statement_of,
     words_of,
 )
-from memgraph.lifecycle.generalisation.weak_points import weakness_of
-from memgraph.lifecycle.generalisation.weaknesses import Weakness, file_name, weaknesses_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
@@ -44,8 +42,6 @@ _T = TypeVar("_T", str, tuple[str, str])
 _MOST_COMPARED = 200
 """Of a larger community so many of the best connected are compared by their words."""
 _MOST_EXAMPLES = 3
-_LEAST_CHANGES, _MOST_CHANGES = 3, 4
-_OF_WHICH = ", of which {} are quoted here"
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
@@ -190,7 +186,8 @@ def generalised(
     if trials := trials_of_one_task(central, seen, solved):
         return trials.text or None
     if all(map(is_change, central)):
-        return _of_a_weak_point(central)
+        stated = shared_sentence(central)
+        return f"Stated {seen}{when(times)}: “{stated.removesuffix('.')}”." if stated else None
     kind = "undone" if failed_builds else kind_of(central) or outcome
     if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
         return None
@@ -220,55 +217,6 @@ def generalised(
 def has_lesson(central: Sequence[Row], outcome: str, solved: Sequence[Row] | None = None) -> bool:
     """Return whether a lesson of these episodes can be stated. Parameters are those of `generalised`."""
     return bool(central) and generalised(central, Shared(), outcome, "in 0 builds", solved=solved) is not None
-
-
-def _of_a_weak_point(changes: Sequence[Row]) -> str | None:
-    """Tell which kind of fault was mended again and again, how often and when, in what words, and what mended it last."""
-    ordered = in_order(changes)
-    weakness = weakness_of(ordered)
-    if weakness is None:
-        return None
-    text = _expectation(weakness, ordered)
-    quotes, remedies = _quotes(ordered, weakness, MAX_CONTENT_CHARS - len(text) - len(_OF_WHICH))
-    if len(quotes) < _LEAST_CHANGES:
-        return None
-    of_which = _OF_WHICH.format(len(quotes)) if len(quotes) < len(ordered) else ""
-    text = f"{text}{of_which}."
-    is_told = False
-    for place, (quote, remedy) in enumerate(zip(quotes, remedies, strict=True)):
-        rest = sum(map(len, quotes[place + 1 :]))
-        more = f" What was done: “{remedy.removesuffix('.')}”." if remedy and not is_told else ""
-        fits = len(text) + len(quote) + len(more) + rest <= MAX_CONTENT_CHARS
-        text += quote + (more if fits else "")
-        is_told = is_told or bool(more and fits)
-    return text
-
-
-def _quotes(ordered: Sequence[Row], weakness: Weakness, room: int) -> tuple[list[str], list[str]]:
-    """Return the changes' different accounts of a weakness, latest first, each with its remedy."""
-    quotes: list[str] = []
-    remedies: list[str] = []
-    known: list[frozenset[str]] = []
-    for row in reversed(ordered):
-        fault, remedy = weaknesses_of(row)[weakness]
-        words = _words(fault)
-        said = f" {'Before' if quotes else 'Last mended'}{dated(row)}: “{fault.removesuffix('.')}”."
-        is_new = all(overlap(words, other) < _SAME_WORDS for other in known)
-        if is_new and len(quotes) < _MOST_CHANGES and len(said) <= room:
-            quotes.append(said)
-            remedies.append(remedy)
-            known.append(words)
-            room -= len(said)
-    return quotes, remedies
-
-
-def _expectation(weakness: Weakness, ordered: Sequence[Row]) -> str:
-    """Return what to expect of a weakness, how often and since when."""
-    seen, months = f"{len(ordered)} changes", when([row.get("occurred_at", "") for row in ordered])
-    if weakness.kind == "environment":
-        return f"Expect what works elsewhere to fail on {weakness.name}: {seen} mended faults there{months}"
-    where = f" in `{file_name(weakness)}`" if weakness.file else ""
-    return f"Expect {weakness.name}{where}: {seen} mended such faults{months}"
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:

@@ -2,7 +2,7 @@
 
 Shared tags say where episodes belong, not that they have a lesson in common: five changes of one file may have nothing to
 do with each other. So only those episodes of a community become a generalisation that state the same in their words.
-Changes that a history records are grouped by what they mend (`weak_points`).
+Changes that a history records are grouped by the sentences that they share, word for word (`said_again`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import lru_cache
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS
 from memgraph.lifecycle.evidence.experience import evidence_of
+from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 from memgraph.text.attempts import without_lead
@@ -31,6 +32,7 @@ _MOST_SEEDS = 200
 """Maximum number of different statements of a community with which the others are compared."""
 _MOST_POSTINGS = 2_000
 _LEAST_WORD_CHARS = 3
+_LEAST_SHARED_WORDS = 6
 _MOST_READ_CHARS = 2_000
 
 
@@ -61,6 +63,40 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(
         term for term in analyse(text) if len(term) >= _LEAST_WORD_CHARS and not any(map(str.isdigit, term))
     )
+
+
+def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
+    """Return the changes of a history that state the same sentence in at least three builds, those of most builds first, each change once.
+
+    Parameters
+    ----------
+    known : collection of str
+        Ids of changes that a generalisation covers: with one of them a group may be of fewer builds.
+    """
+    stating: dict[str, list[Row]] = {}
+    for row in changes:
+        for said in _stated(row):
+            stating.setdefault(said, []).append(row)
+    found: list[list[Row]] = []
+    taken: set[str] = set()
+    for said in sorted(stating, key=lambda one: (-len(_evidence(stating[one])), one)):
+        rows = [row for row in stating[said] if row["id"] not in taken]
+        if len(_evidence(rows)) >= LEAST_BUILDS or any(row["id"] in known for row in rows):
+            found.append(rows)
+            taken.update(row["id"] for row in rows)
+    return found
+
+
+def shared_sentence(rows: Sequence[Row]) -> str | None:
+    """Return the longest sentence that all of these changes state, as the first of them words it; None without one."""
+    common = set(_stated(rows[0])).intersection(*map(_stated, rows))
+    return _stated(rows[0])[max(common, key=lambda said: (len(said), said))] if common else None
+
+
+def _stated(row: Row) -> dict[str, str]:
+    """Return the sentences of a change that are long enough to say something, by their form for comparison."""
+    sentences = sentences_of(statement_of(row))
+    return {canonical_name(one.rstrip(".!")): one for one in sentences if len(one.split()) >= _LEAST_SHARED_WORDS}
 
 
 class Statements:

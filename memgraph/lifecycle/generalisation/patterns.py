@@ -13,8 +13,7 @@ from memgraph.lifecycle.evidence.experience import Experience, Generalisation, e
 from memgraph.lifecycle.evidence.runs import is_of_a_tool
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, has_lesson
-from memgraph.lifecycle.generalisation.lessons import Statements, is_change, words_of
-from memgraph.lifecycle.generalisation.weak_points import weak_points
+from memgraph.lifecycle.generalisation.lessons import Statements, is_change, said_again, words_of
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 
@@ -110,7 +109,7 @@ def _plan(experience: Experience, scope: _Scope) -> Plan:
         plan.communities += len(members) > 1
         found += _with_a_lesson(members, episodes, scope, covered)
     changes = [row for row in episodes if is_change(row)]
-    found += [sorted(place_of[row["id"]] for row in rows) for rows in weak_points(changes, scope.episodes)]
+    found += [sorted(place_of[row["id"]] for row in rows) for rows in said_again(changes, covered)]
     besides = [
         one_known.evidence_besides([episodes[place] for place in sorted(places)])
         for one_known, places in zip(known, live, strict=True)

@@ -137,7 +137,7 @@ def _bare_memories(count: int) -> Rows:
             id=key, type="episodic", content=f"memory {number}", title=f"title {number}", created_at=_NOW, updated_at=_NOW,
             occurred_at=_NOW, relevance_at=_NOW,
         )  # fmt: skip
-        memories[key] = record.model_dump(exclude_unset=True) | {"relevance_anchor": 1.0}
+        memories[key] = record.model_dump(exclude_unset=True) | {"relevance_anchor": 1.0, "seq": 1}
     rows.tables["Memory"] = memories
     return rows
 

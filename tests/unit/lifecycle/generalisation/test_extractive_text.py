@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
-from memgraph.lifecycle.generalisation.weak_points import weak_points
+from memgraph.lifecycle.generalisation.lessons import said_again
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.earlier import attempt_in
 
@@ -52,117 +52,30 @@ def mended(number: int, said: str, **fields: Any) -> Row:
     return row(said, "fix", git_commit=f"c{number}", build_id=f"b{number}", occurred_at=day, **fields)
 
 
-class TestWeakPoints:
-    """Changes of a history: they are generalised if faults of one kind keep coming back."""
+class TestSaidAgain:
+    """Changes of a history are generalised if they state the same, word for word."""
 
-    races = (
-        "Fix a deadlock when a full queue is closed.",
-        "Keep the order of jobs. Two workers took the first one, which led to a race condition. Lock the list before it is read.",
-        "Fix race condition between two workers that start at once. (queue.py)",
+    cause = "The cache key left out the locale."
+    changes = (
+        mended(1, f"Fix the German prices. {cause} (cart.py)", title="shop/cart.py"),
+        mended(2, f"Stop mixing up invoices. {cause} See the log of the night.", title="shop/invoice.py"),
+        mended(3, f"Repair the footer. {cause.upper()} (page.py)", title="shop/page.py"),
     )
 
-    def test_a_cause_that_comes_again_in_one_file(self) -> None:
-        changes = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(self.races, start=1)]
-        elsewhere = mended(4, "Fix a race between reload and exit.", title="jobs/web.py")
-        assert weak_points([*changes, elsewhere]) == [changes]
-        assert text_of(*changes, builds=3) == (
-            "Expect deadlocks and race conditions in `jobs/queue.py`: 3 changes mended such faults, from January to March 2026. "
-            "Last mended (4 March 2026): “Fix race condition between two workers that start at once”. Before (4 February "
-            "2026): “Two workers took the first one, which led to a race condition”. What was done: “Lock the list before it is "
-            "read”. Before (4 January 2026): “Fix a deadlock when a full queue is closed”."
+    def test_a_cause_that_three_builds_state(self) -> None:
+        other = mended(4, "Fix the prices of bags. The cache key left out the bag.")
+        assert said_again([*self.changes, other]) == [list(self.changes)]
+        assert text_of(*self.changes, builds=3) == (
+            "Stated in 3 builds, from January to March 2026: “The cache key left out the locale”."
         )
 
-    def test_a_change_that_names_another_file_is_none_of_this_one(self) -> None:
-        changes = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(self.races, start=1)]
-        moved = mended(2, f"{self.races[1]} (lanes.py)", title="jobs/queue.py")
-        assert weak_points([changes[0], moved, changes[2]]) == []
+    def test_fewer_builds_or_another_number_state_nothing_again(self) -> None:
+        assert said_again(self.changes[:2]) == []
+        told = (f"Raise the limit. The pool is limited to {number} open connections." for number in (10, 20, 30))
+        assert said_again([mended(number, one) for number, one in enumerate(told, start=1)]) == []
 
-    def test_copies_and_what_is_long_past_do_not_count(self) -> None:
-        changes = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(self.races, start=1)]
-        copy = mended(4, self.races[0], title="jobs/queue.py")
-        assert weak_points([*changes[:1], changes[2], copy]) == []
-        past = {**changes[0], "occurred_at": "2015-12-04T10:00:00.000Z"}
-        assert weak_points([past, *changes[1:]]) == []
-
-    def test_a_cause_of_several_files_is_none(self) -> None:
-        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(self.races, start=1)]
-        assert weak_points(changes) == []
-
-    def test_titles_that_do_not_say_why_are_no_lesson(self) -> None:
-        titles = ["Fix a race in the lanes.", "Fix yet another deadlock.", "Fix totals lost due to a race condition."]
-        bare = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(titles, start=1)]
-        assert weak_points(bare) == []
-        telling = mended(4, "Fix a race in workers that hold no lock while the queue is read.", title="jobs/queue.py")
-        assert weak_points([*bare, telling]) == [[*bare, telling]]
-
-    def test_most_faults_of_an_environment_must_say_what_differs_there(self) -> None:
-        titles = [
-            "Fix a crash on OpenBSD.",
-            "Fix broken builds on OpenBSD.",
-            "Fix errors on OpenBSD, which cannot fork twice.",
-        ]
-        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(titles, start=1)]
-        assert weak_points(changes) == []
-        telling = mended(4, "Fix wrong sizes on OpenBSD, where `du` does not count holes.", title="src/f4.py")
-        other = mended(5, "Fix wrong paths on OpenBSD because case is ignored there.", title="src/f5.py")
-        assert weak_points([*changes[1:], telling, other]) == [[*changes[1:], telling, other]]
-
-    def test_a_common_environment_is_no_lesson(self) -> None:
-        told = [f"Fix wrong {name} on Windows because case is ignored there." for name in ("paths", "links", "sizes")]
-        assert (
-            weak_points([mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)])
-            == []
-        )
-
-    @pytest.mark.parametrize(
-        "told",
-        [
-            ["Test the leak detector.", "Report which test leaks.", "Fix the name of the leak check."],
-            ["Cache race results.", "Fix the colours of the races page.", "Fix links to the race."],
-            ["Support Windows.", "Describe Windows builds.", "Add a Windows logo."],
-            ["Add new lanes to avoid races of workers."],
-            ["Fix a race in TestQueue when it starts."],
-            ["Fix warnings about a possible deadlock of the queue."],
-            ["The analyser reports an overflow of the buffer, a false positive."],
-            ["It could then deadlock with the other worker."],
-            ["This led to a deadlock of all workers."],
-            ["The deadlock came with 4f0c2a9d1b (Fix a race of the workers)."],
-            ["Fix reports of a clash when there is none, as"],
-            ["The lists are thread-safe, so they need a lock, and"],
-            ["Remove the Windows job of the CI, as it fails on Windows."],
-            ["Fix the check for `windows` in the menu, which fails."],
-            ["Fix builds on Windows, macOS and Solaris that fail when a file is missing."],
-        ],
-    )
-    def test_a_word_in_passing_is_no_fault(self, told: list[str]) -> None:
-        told = (
-            told if len(told) > 1 else [f"{told[0]} {name} was wrong." for name in ("Alpha", "Beta", "Gamma", "Delta")]
-        )
-        assert weak_points([mended(number, one, title="src/a.py") for number, one in enumerate(told, start=1)]) == []
-
-    @pytest.mark.parametrize(
-        "title", ["tests/test_queue.py", "queue_test.go", ".github/workflows/ci.yml", "docs/queue.py"]
-    )
-    def test_faults_of_tests_and_builds_are_none_of_the_product(self, title: str) -> None:
-        assert weak_points([mended(number, one, title=title) for number, one in enumerate(self.races, start=1)]) == []
-
-    def test_a_sentence_that_points_back_is_quoted_with_the_one_before(self) -> None:
-        told = ["Copy the list first. This fixes a race between two readers.", *self.races[1:]]
-        changes = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(told, start=1)]
-        assert "“Copy the list first. This fixes a race between two readers”" in str(text_of(*changes))
-
-    def test_an_environment_that_behaves_differently(self) -> None:
-        told = [
-            "Fix a crash on FreeBSD 14.",
-            "Open files with O_EXLOCK, else reading fails on OpenBSD.",
-            "Fix pipes on NetBSD when the shell is closed.",
-        ]
-        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)]
-        assert str(text_of(*changes, builds=3)).startswith(
-            "Expect what works elsewhere to fail on BSD: 3 changes mended faults there, from January to March 2026. Last "
-        )
-        gone = {**mended(7, "Drop support for FreeBSD."), "tags": ["removal"]}
-        assert weak_points(changes, [gone]) == []
+    def test_what_is_covered_grows_by_one(self) -> None:
+        assert said_again(self.changes[:2], {self.changes[0]["id"]}) == [list(self.changes[:2])]
 
 
 class TestOneSeenAgainAndAgain:
