@@ -156,7 +156,7 @@ CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING DEFAULT '', known_at
 
 CREATE NODE TABLE Session (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
-// `name` is the task's id in write scopes. A task that memories merely name has no status; `touched_at` is the last commit in its scope.
+// `name` is the task's id in write scopes. A task that memories merely name has no row, and here no status; `touched_at` is the last commit in its scope.
 CREATE NODE TABLE Task (
   id STRING PRIMARY KEY,
   name STRING DEFAULT '',

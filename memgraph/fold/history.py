@@ -395,7 +395,7 @@ class _Reading:
     def __init__(self, details_of: Collection[str]) -> None:
         self._history = History()
         self._details_of = frozenset(details_of)
-        self._records: dict[str, Mapping[str, Any]] = {}
+        self._records: dict[str, dict[str, Any]] = {}
         """What is known of the records that have not become memories."""
         self._relevances = Relevances(self._details_of)
         self._pairs: set[tuple[str, str, str]] = set()
@@ -484,8 +484,13 @@ class _Reading:
 
     def _revised(self, event: Event, at: str) -> None:
         memory_id, changed = event.content["id"], event.content.get("changed", {})
-        if "source" in changed and (record := self._records.pop(memory_id, None)):
-            self._begin(event, at, {**record, **changed})
+        if record := self._records.get(memory_id):
+            cleared = frozenset(event.content.get("cleared", ()))
+            record = {name: value for name, value in (record | changed).items() if name in _OF_A_RECORD - cleared}
+            self._records[memory_id] = record
+            if "source" not in changed:
+                return
+            self._begin(event, at, self._records.pop(memory_id))
         life = self._history.lives.get(memory_id)
         if life is None:
             return

@@ -19,6 +19,8 @@ EDGES = ("TAGGED", "MENTIONS", "INVOLVES", "IN_PROJECT", "FROM_BUILD", "IN_SESSI
 FIELDS = frozenset({"id", "name", "kind", "project_id", "short_name"})
 """Columns of a node that follow from the memories that name it."""
 _BARE: Row = {}
+_ABOUT: dict[bool, Row] = {is_about: {"about": is_about} for is_about in (True, False)}
+"""Rows are never modified, so equal edges share one."""
 
 
 class Node(NamedTuple):
@@ -52,10 +54,15 @@ def implied(memory: Row) -> Iterator[Edge]:
     for tag in memory.get("tags", ()):
         yield Edge("TAGGED", _BARE, _node("Tag", tag))
     for entity in memory.get("entities", ()):
-        yield Edge("MENTIONS", {"about": entity.get("about", False)}, _entity(entity["kind"], entity["name"], project))
+        yield Edge("MENTIONS", _ABOUT[entity.get("about", False)], _entity(entity["kind"], entity["name"], project))
     for change in memory.get("changes", ()):
-        done = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
+        done = _done(change["kind"], change.get("added", 0), change.get("removed", 0))
         yield Edge("CHANGED", done, _node("File", change["path"], project))
+
+
+@lru_cache(maxsize=4_096)
+def _done(kind: str, added: int, removed: int) -> Row:
+    return {"kind": kind, "added": added, "removed": removed}
 
 
 @lru_cache(maxsize=65_536)

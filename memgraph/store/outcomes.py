@@ -109,8 +109,8 @@ class Usage:
                 new = self._newly_used(payload)
                 self._writer.commit("system", [payload, *measured(payload, self._reader)])
                 self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
-                if OUTCOME_OF_WORD[outcome] == "positive":
-                    self._promote(new)
+            if OUTCOME_OF_WORD[outcome] == "positive":
+                self._promote(payload.used)
 
     def _promote(self, memory_ids: Sequence[str]) -> None:
         """Make memories of the records among those that helped."""

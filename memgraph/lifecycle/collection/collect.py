@@ -189,7 +189,7 @@ class Survey:
         """Return whether a memory was distilled from more than one source, none of which is listed any more."""
         others, weights = self.index.links.get(slot)
         sources = others[weights == RELATION_CODE["DERIVED_FROM"]]
-        if self._listed[sources].any():
+        if (self._listed | (self.index.column("is_record") & self._present))[sources].any():
             return False
         if len(sources) >= _BORNE_OUT:
             return True

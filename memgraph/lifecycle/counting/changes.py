@@ -31,6 +31,8 @@ from memgraph.lifecycle.counting.records import (
 
 FEWEST_FILES, MOST_FILES = 2, 20
 """Sizes of the commits from which one learns what changes together."""
+MOST_FILES_OF_A_CHANGE = 100
+"""A commit of more files is a sweep, from which nothing is learned about any of them but its name."""
 HOT_SPOTS = 10
 MOST_PARTNERS = 5
 """Maximum number of files that change together with one file, the most confident ones."""
@@ -125,7 +127,7 @@ class Changes:
         self._fix_count += change.is_fix
         self._touched.append(frozenset(files))
         self._numbers.setdefault(change.sha[:_SHORTEST_SHA], []).append(now)
-        for file in files:
+        for file in files if len(files) <= MOST_FILES_OF_A_CHANGE else ():
             self._fixes.occasion(file, now)
             if change.is_fix:
                 self._fixes.hit(file, "", now, now)

@@ -40,7 +40,9 @@ LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 """Confidence from which a rule that foretells something is kept as a memory; `rules_of` gives the others, too."""
 MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5}
 _MOST_LINKED = 10
-_FIXES = "fix"
+_FIXES, _HISTORIES = "fix", ("git", "gitlog")
+_UNKNOWN = -2
+"""Code of a project that no memory has."""
 _ENDED = "the counts do not show it any more"
 
 
@@ -59,12 +61,8 @@ def rules_of(reader: Reader, project: str | None) -> list[Counted]:
 
 
 def projects_of(reader: Reader) -> list[str]:
-    """Return the projects that have records of commits."""
-    with reader.frozen():
-        index = reader.index
-        codes = np.unique(index.column("project")[index.column("is_live") & index.column("is_record")])
-        prefix = scope_name("project", "")
-        return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes.tolist() if code >= 0)
+    """Return the projects whose histories were read."""
+    return sorted({row["project_id"] for row in reader.every_record("Source") if row["kind"] in _HISTORIES})
 
 
 def count_records(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> CountingReport:
@@ -99,16 +97,17 @@ def _planned(project: str, view: View) -> Plan[CountingReport]:
     units: list[list[Write]] = []
     counts = Counter[str]()
     for memory_id, rule in wanted.items():
-        evidence = [one for one in rule.evidence[:_MOST_LINKED] if one in rows]
+        evidence = [one for one in rule.evidence if one in rows]
+        linked = evidence[:_MOST_LINKED]
         if memory_id not in known:
             if evidence and memory_id not in reader.rejected():
                 new.append(_memory(memory_id, project, rule, [rows[one] for one in evidence]))
-                derived = MemoryDerived(id=memory_id, source_ids=evidence, created_at=now)
+                derived = MemoryDerived(id=memory_id, source_ids=linked, created_at=now)
                 units.append([new[-1], derived])
                 counts["created"] += 1
         elif changed := _brought_up(known[memory_id], rule, [rows[one] for one in evidence], now):
             units.append(
-                [changed, *([MemoryDerived(id=memory_id, source_ids=evidence, created_at=now)] if evidence else [])]
+                [changed, *([MemoryDerived(id=memory_id, source_ids=linked, created_at=now)] if linked else [])]
             )
             counts["updated"] += 1
     for memory_id, memory in known.items():
@@ -136,6 +135,7 @@ def _memory(memory_id: str, project: str, rule: Counted, evidence: Sequence[Row]
         content=rule.text,
         confidence=_certainty(rule),
         category=rule.kind,
+        pattern=rule.text,
         entities=_entities(rule),
         project_id=project,
         tags=["counted"],
@@ -148,11 +148,17 @@ def _memory(memory_id: str, project: str, rule: Counted, evidence: Sequence[Row]
 
 def _brought_up(memory: StoredMemory, rule: Counted, evidence: Sequence[Row], now: str) -> Write | None:
     """Return the event that brings a memory up to what is counted now; None if nothing changed or a user has changed it."""
+    is_theirs = memory.invalid_at is not None and memory.invalidation_reason != _ENDED
+    if is_theirs or memory.is_suppressed or memory.is_pinned or memory.content != getattr(memory, "pattern", None):
+        return None
     if memory.content == rule.text and memory.invalid_at is None:
         return None
-    if memory.is_suppressed or memory.source != COUNTING_SOURCE:
-        return None
-    updates: dict[str, Any] = {"content": rule.text, "confidence": _certainty(rule), "entities": _entities(rule)}
+    updates: dict[str, Any] = {
+        "content": rule.text,
+        "pattern": rule.text,
+        "confidence": _certainty(rule),
+        "entities": _entities(rule),
+    }
     updates |= {"occurred_at": _iso(rule.last), "invalid_at": None, "invalidation_reason": None, "updated_at": now}
     updates |= strictness([memory.model_dump(), *evidence]) if evidence else {}
     return revised(memory, memory.model_copy(update=updates))
@@ -186,6 +192,7 @@ def _known(reader: Reader, project: str) -> list[str]:
 def _episodes(reader: Reader, project: str | None) -> Any:
     index = reader.index
     code = -1 if project is None else index.scopes.find(scope_name("project", project))
+    code = _UNKNOWN if project is not None and code < 0 else code
     is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
     return index.column("is_live") & is_episode & (index.column("project") == code)
 
@@ -195,9 +202,8 @@ def _commits(reader: Reader, project: str | None) -> list[Row]:
     with reader.frozen():
         ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]
         rows = [row for row in reader.rows(ids) if "git_commit" in row and row.get("changes")]
-    return sorted(
-        (row for row in rows if not row.get("is_suppressed")), key=lambda row: (row["occurred_at"], row["seq"])
-    )
+    by_commit = {row["git_commit"]: row for row in rows if not row.get("is_suppressed")}
+    return sorted(by_commit.values(), key=lambda row: (row["occurred_at"], row["seq"]))
 
 
 def _change(row: Row) -> Change:

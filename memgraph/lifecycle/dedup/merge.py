@@ -9,13 +9,13 @@ from memgraph.lifecycle.dedup.sameness import stands_for_both
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import sparse
-from memgraph.model.memory import AgentMemory, StoredMemory, id_of, no_attempt
+from memgraph.model.memory import COMMIT_FIELDS, AgentMemory, StoredMemory, id_of, no_attempt
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.store.commit.records import Write, patch, record_of, with_vector
 
 _DESCRIBES_TEXT = (
     "title", "reason", "occurred_at", "event_date", "location", "decision", "alternatives_considered", "files_involved",
-    "git_commit", "entities",
+    "git_commit", "entities", *sorted(COMMIT_FIELDS),
 )  # fmt: skip
 """Fields that describe the text: they are taken from the same memory as the text."""
 

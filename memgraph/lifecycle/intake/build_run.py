@@ -67,16 +67,18 @@ class BuildRun:
         """Select what a user stated, and the first of the other candidates up to a limit, that are not decided yet."""
         self.extraction, self.is_extracted = extraction, True
         consumed = set(self.known_keys)
-        keyed = (
+        keyed = [
             candidate.model_copy(update={"key": candidate.key or f"#{place}"})
             for place, candidate in enumerate(extraction.candidates)
-        )
+        ]
         left = [_completed(self.log, candidate) for candidate in keyed if candidate.key not in consumed]
         found = [candidate for candidate in left if not candidate.is_stated]
         dropped = {candidate.key for candidate in found[most:]}
         tasks = {task.task_id: task for task in self.log.tasks}
         chosen = [_of_commit(candidate, tasks) for candidate in left if candidate.key not in dropped]
-        made = {getattr(candidate.memory, "git_commit", None) for candidate in chosen}
+        # of a commit whose candidate was decided before, the memory or the record is there, or somebody has rejected it
+        decided = [candidate for candidate in keyed if candidate.key in consumed]
+        made = {getattr(candidate.memory, "git_commit", None) for candidate in [*chosen, *decided]}
         records = [record_of(self.log, task) for task in self.log.tasks if task.task_id not in made]
         self.candidates = [*chosen, *(_completed(self.log, one) for one in records if one is not None)]
         self.left_out = [candidate.key or "" for candidate in found[most:]]

@@ -174,7 +174,7 @@ class _Run:
                 self._embeds = False
 
     def embed(self, progress: Progress | None) -> None:
-        """Make the vectors of what was recorded, which words find already. Whatever is left is made by the next run, or by `memgraph embed`."""
+        """Make the vectors of what was recorded, which words find already. Whatever is left is made by `memgraph embed`, or by the next run that records something."""
         if self._embeds and self.recorded:
             try:
                 self._store.embed_awaiting(progress=progress)

@@ -11,8 +11,6 @@ from memgraph.text.cutting import whole_sentences
 
 RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
-_MOST_FILES = 100
-"""A commit of more files is a sweep, from which nothing is learned about any of them."""
 
 
 def record_of(log: BuildEventLog, task: BuildTask) -> Candidate | None:
@@ -41,7 +39,9 @@ def commit_fields(task: BuildTask) -> dict[str, Any]:
     """Return what is known of a commit, as fields of a memory (`CommitFields`)."""
     changes = [
         FileChange(path=one.path, kind=one.kind, added=one.added or 0, removed=one.removed or 0, was=one.was)
-        for one in task.changes[:_MOST_FILES]
+        for one in sorted(task.changes, key=lambda one: one.kind == "M")[
+            :MAX_ITEMS
+        ]  # what moved, came or went is not left out
     ]
     return {
         "change_kind": task.kind,

@@ -34,7 +34,7 @@ from memgraph.store.access.scope import Scope, admitted, of_project
 from memgraph.store.deletions import Disclosures, Lineage
 from memgraph.store.query import Mask, Reader
 
-INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
+INCLUDABLE = ("suppressed", "archived", "sensitive", "private", "records")
 """Categories shown only on request; "public" is accepted, too, and always shown."""
 Permits = Callable[[Reader], Mask]
 """Returns which slots somebody may have; called in a frozen block."""
@@ -158,7 +158,7 @@ def shown(reader: Reader, *, project_id: str | None = None, include: Collection[
         raise InvalidInputError(f"must be one of {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
     index, today = reader.index, reader.today()
     state = _then(index) if today is None else _since(index, today)
-    mask = index.memories() & ~state.is_gone
+    mask = (index.column("is_live") if "records" in named else index.memories()) & ~state.is_gone
     if "suppressed" not in named:
         mask &= ~state.is_suppressed
     if "archived" not in named:

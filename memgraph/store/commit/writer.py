@@ -304,8 +304,6 @@ class Writer:
         ready = self.embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
         with self._projector.writing():
             row = self._row(memory_id)
-            if row.get("source") == RECORD_SOURCE:  # who names a record makes it a memory
-                updates = {"source": SOURCE_OF_PROMOTED, **updates}
             write = self.revision(memory_id, updates, ready=ready)
             self.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
 
@@ -332,6 +330,8 @@ class Writer:
     def updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
         """Return the validated memory that results from a row and new values of its fields."""
         old: AgentMemory = AgentMemory.from_row(row, now=now, curve=self._curve)
+        if old.source == RECORD_SOURCE:  # who changes a record makes it a memory
+            updates = {"source": SOURCE_OF_PROMOTED, "archived_at": None, **updates}
         updates = with_its_reasons(updates, row)
         fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
         if "outcome" in updates:

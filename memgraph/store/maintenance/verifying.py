@@ -295,7 +295,7 @@ def _digests(
         if progress and found.nodes % _STEP == 0:
             progress(found.nodes, None)
     for table in RELATION_CODE:
-        for key, row in projector.stored.scan(table):
+        for key, row in _readable(projector, table, found):
             digest = digest_after(digest, [Change(table, key, None, row)])
             found.edges += 1
     if digest != expected:

@@ -423,9 +423,10 @@ class Purging:
         return [*drafts, CommitDraft("system", [payload], actor="user")]
 
     def _exports(self, seqs: Collection[int]) -> list[KnownExport]:
-        """Return the files that were written from the store since the first of some events: exports, and the backups that the journal names."""
-        first = next(self._journal.every_line(min(seqs, default=1) - 1))
-        since = orjson.loads(first.head)["timestamp"]
+        """Return the files that may hold what some events state: exports and backups written since that was recorded or, if it was imported, happened."""
+        lines = self._journal.every_line(min(seqs, default=1) - 1)
+        heads = (orjson.loads(line.head) for line in lines if line.seq in seqs)
+        since = min((min(head["timestamp"], head["occurred_at"] or "9999") for head in heads), default="")
         made = [event for event in events_of(self._journal, {BackupMade.TYPE: None}) if event.type == BackupMade.TYPE]
         backups = {str(one.content["path"]): one.timestamp for one in made}
         written = [

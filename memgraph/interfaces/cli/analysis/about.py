@@ -25,8 +25,8 @@ _ALL = 1_000
 def about(settings: Settings, name: str, project: str | None) -> None:
     """Print what the commits of a history show about the file or folder NAME, which may be a former name of it.
 
-    Counted are: what changes together with it, its fixes, changes of it that were mended or taken back, and who knows it. Each rule comes
-    with its confidence: how often such rules were right about the last fifth of the same history.
+    Counted are: what changes together with it, its fixes, changes of it that were mended or taken back, and who knows it. Before each
+    rule stands its confidence: how often such rules were right about the last fifth of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
     from memgraph.lifecycle.counting.kept import rules_of

@@ -24,7 +24,7 @@ SUFFIXES = (".json", ".graphml", ".parquet")
 @click.option(
     "--include",
     multiple=True,
-    type=click.Choice(["suppressed", "archived", "sensitive", "private"]),
+    type=click.Choice(["suppressed", "archived", "sensitive", "private", "records"]),
     help="Include memories in this state; repeatable.",
 )
 @click.option("--limit", type=click.IntRange(min=0), help="Maximum number of memories; the most relevant are kept.")

@@ -124,3 +124,65 @@ def test_what_is_counted_is_kept_brought_up_to_date_and_ended(store: Any, histor
     sleep(store, phases=["counting"])
     assert rule not in kept()
     assert store.get_memory(first.id).invalidation_reason == "the counts do not show it any more"
+
+
+def test_a_sitting_that_grows_does_not_record_what_was_decided(store: Any, tmp_path: Path) -> None:
+    """A memory that somebody deleted does not come back as a record when its build is read again."""
+
+    def read(*messages: str) -> None:
+        entries = []
+        for number, message in enumerate(messages):
+            lines = "".join(f"    {line}\n" for line in message.split("\n"))
+            head = f"commit {number + 1:040x}\nAuthor: Ann <a@shop.example>\nDate:   2026-01-05 12:{number:02}:00 +0000\n\n"
+            entries.append(f"{head}{lines}\nM\tp.py\n")
+        (tmp_path / "shop.log").write_text("\n".join(reversed(entries)))
+        ingest(store, SavedGitLogReader(tmp_path / "shop.log"))
+
+    read(WHY, PLAIN[0])
+    (memory,) = store.get_all_memories()
+    store.delete_memory(memory.id)
+    read(WHY, PLAIN[0], PLAIN[1])
+    assert sorted(one.content for one in records(store)) == sorted(PLAIN[:2])
+    assert store.get_all_memories() == []
+
+
+@pytest.mark.parametrize("change", ["tag", "pin", "edit", "new version"])
+def test_who_changes_a_record_makes_it_a_memory(store: Any, history: Write, change: str) -> None:
+    ingest(store, SavedGitLogReader(history((PLAIN[0], ["M\tp.py"]))))
+    (record,) = records(store)
+    curation = MemGraph(store).curation
+    if change == "tag":
+        curation.tag([record.id], ["kettle"])
+    elif change == "pin":
+        curation.pin([record.id])
+    else:
+        curation.edit(record.id, {"content": "The kettle has its own socket"}, as_new=change == "new version")
+    assert len([one for one in store.get_all_memories() if one.source == "git"]) == 1
+
+
+def test_a_second_outcome_makes_a_memory_too(store: Any, history: Write) -> None:
+    ingest(store, SavedGitLogReader(history((PLAIN[0], ["M\tp.py"]))))
+    memory = MemGraph(store)
+    found = memory.recall("wire the kettle to a socket", project="shop")
+    for outcome, memories in (("partial", 0), ("success", 1)):
+        memory.record_outcome(found.query_id, outcome, used=[found.memories[0].id])
+        assert len(store.get_all_memories()) == memories
+
+
+def test_a_counted_rule_that_somebody_words_or_ends_stays_so(store: Any, history: Write) -> None:
+    commits = [(f"Cup {n}", ["M\tcup.py", "M\ttest_cup.py"]) for n in range(9)]
+    ingest(store, SavedGitLogReader(history(*commits)))
+    sleep(store, phases=["counting"])
+    pair = sorted(one.id for one in store.list_memories(type="semantic") if one.category == "changes together")
+    store.update_memory(pair[0], content="The cup and its test belong together")
+    store.invalidate(pair[1], reason="the test goes away")
+    ingest(store, SavedGitLogReader(history(*commits, ("Cup 10", ["M\tcup.py", "M\ttest_cup.py"]))))
+    sleep(store, phases=["counting"])
+    assert store.get_memory(pair[0]).content == "The cup and its test belong together"
+    assert store.get_memory(pair[1]).invalidation_reason == "the test goes away"
+
+
+def test_an_export_has_the_records(store: Any, history: Write) -> None:
+    ingest(store, SavedGitLogReader(history(*((one, ["M\tp.py"]) for one in PLAIN))))
+    exported = MemGraph(store).commands.export_memories()
+    assert exported.total_memories == len(PLAIN)
