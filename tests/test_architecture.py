@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 18_940,
     "journal": 4_540,
-    "lifecycle": 13_640,
+    "lifecycle": 13_360,
     "memgraph": 3_560,
     "model": 5_960,
     "retrieval": 4_660,

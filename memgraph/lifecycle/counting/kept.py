@@ -220,7 +220,6 @@ def _change(row: Row) -> Change:
         is_fix=row.get("change_kind") == _FIXES or bool(row.get("closes")),
         mends=row.get("mends"),
         reverts=next(iter(row.get("undoes", ())), None),
-        subject=row["content"][:200],
     )
 
 

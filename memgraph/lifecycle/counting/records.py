@@ -1,4 +1,4 @@
-"""What is counted (typed records of a history), how (hits among occasions), and what comes of it (rules with typed numbers). Pure."""
+"""What is counted (the commits of a history), how (hits among occasions), and what comes of it (rules with typed numbers). Pure."""
 
 from __future__ import annotations
 
@@ -39,43 +39,10 @@ class Change:
     is_fix: bool = False
     mends: str | None = None
     reverts: str | None = None
-    subject: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a test, command or build went.
-
-    `session` is the session or build that it is part of; `state` says what it ran on, such as a commit's sha, and is None where that is
-    unknown: then nothing is said about flakiness. `mended_by` names what made it succeed again, as it is to be printed.
-    """
-
-    id: str
-    at: datetime
-    name: str
-    kind: Literal["test", "command", "build"]
-    ok: bool
-    session: str
-    fingerprint: str | None = None
-    state: str | None = None
-    mended_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """The actions of a session in order, as keys that are equal for equal actions, and whether it ended well."""
-
-    id: str
-    at: datetime
-    actions: tuple[str, ...]
-    ended_well: bool
-
-
-Record = Change | Outcome | Session
 
 TOGETHER, HOT_SPOT, MENDED, REVERTED = "changes together", "hot spot", "fix after change", "reverted"
-KNOWS, RETURNS, ALIKE, FLAKY = "who knows", "returning failure", "same failure", "flaky test"
-WORKS, FOLLOWS = "command that works", "what follows what"
+KNOWS = "who knows"
 
 TEMPLATES = {
     TOGETHER: "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits that changed {subject} and 1 to 19 other files, the latest on {last}.",
@@ -83,27 +50,17 @@ TEMPLATES = {
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
     KNOWS: "{object} knows {subject}: made {support} of its {occasions} changes, {recent} of the last {tries}; the latest is of {last}.",
-    RETURNS: "{subject} failed in {support} of {occasions} builds or sessions that ran it, the latest on {last}{mended}.",
-    ALIKE: "The same failure came in {support} builds or sessions, from {first} to {last}, in {subject}{mended}.",
-    FLAKY: "{subject} is flaky: {support} of {occasions} times that it ran again on what it had run on, the result was another one, the latest on {last}.",
-    WORKS: "`{subject}` works here: it succeeded in {support} of {occasions} runs, {recent} of the last {tries}; the latest success was on {last}{mended}.",
-    FOLLOWS: "After `{subject}` comes {object}: {support} of {occasions} sessions with the former went on so and ended well, the latest on {last}.",
 }
 """The sentence of each kind of rule. A change is one by a person where it is said who knows."""
-_MENDED = dict.fromkeys((RETURNS, ALIKE), "; the last time it was mended by {}") | {
-    WORKS: "; after a failure it was made to work by {}"
-}
-LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2, RETURNS: 2, ALIKE: 2, FLAKY: 2}
+LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2}
 LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {
     TOGETHER: 0.5,
     KNOWS: 0.4,
-    WORKS: 0.5,
-    FOLLOWS: 0.5,
     MENDED: 0.05,
     REVERTED: 0.05,
 }
 HALF_LIFE = dict.fromkeys(TEMPLATES, 800) | {KNOWS: 200}
-"""Records of the same sort (all commits, all outcomes) after which one counts half: people move on faster than habits."""
+"""Commits after which one counts half: people move on faster than habits."""
 
 
 class Counted(NamedTuple):
@@ -114,7 +71,7 @@ class Counted(NamedTuple):
     kind, key : str
         One of `TEMPLATES`; the key stays as the history goes on (in it a file has its first name and the change that it came with).
     subject, object : str
-        What it is about and what it says, by their present names: two files, a file and a person, an action and what follows.
+        What it is about and what it says, by their present names: two files, a file and a person.
     names : tuple of str
         All names that the subject has had, the present one first.
     support, occasions : int
@@ -131,8 +88,6 @@ class Counted(NamedTuple):
         Ids of the records, newest first, at most `MOST_IDS`.
     lag_days : int, optional
         Days within which at least half of the hits were mended.
-    mended_by : str, optional
-        What made it succeed again the last time.
     """
 
     kind: str
@@ -151,14 +106,11 @@ class Counted(NamedTuple):
     evidence: tuple[str, ...]
     counterexamples: tuple[str, ...]
     lag_days: int | None = None
-    mended_by: str | None = None
 
     @property
     def text(self) -> str:
         """The rule as a sentence; every number in it can be counted in the history."""
-        mended = _MENDED[self.kind].format(self.mended_by) if self.mended_by else ""
-        days = {"first": _day(self.first), "last": _day(self.last)}
-        return TEMPLATES[self.kind].format_map(self._asdict() | days | {"mended": mended})
+        return TEMPLATES[self.kind].format_map(self._asdict() | {"last": _day(self.last)})
 
 
 def _day(at: datetime) -> str:
@@ -170,7 +122,7 @@ def counted(
     subject: str,
     obj: str,
     share: float,
-    log: Sequence[Record],
+    log: Sequence[Change],
     occasions: Sequence[int],
     hits: Sequence[int],
 ) -> Counted:
