@@ -375,7 +375,15 @@ _OF_A_LIFE = frozenset(
     {"privacy_tier", "is_suppressed", "archived_at", "invalid_at", "failure_fingerprint", "outcome", "tags"}
 )
 """Fields that a memory added again does not keep from the deleted memory with the same id."""
-_OF_A_RECORD = _OF_A_LIFE | {"id", "type", "project_id", "outcome", "tags", "relevance_anchor", "relevance_at"}
+_OF_A_RECORD = _OF_A_LIFE | {
+    "id",
+    "type",
+    "project_id",
+    "build_id",
+    "evidence_build_ids",
+    "relevance_anchor",
+    "relevance_at",
+}
 _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contradicted", "uncontradicted")}
 
 

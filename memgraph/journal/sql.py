@@ -302,7 +302,7 @@ class Database(ABC):
             call()
 
     def stamp(self) -> list[int] | None:
-        """Return what changes with every write of any process; None if that cannot be told."""
+        """Return a stamp that changes with every write of any process; None if the database has none."""
         return None
 
     def is_put_aside(self) -> bool:

@@ -127,8 +127,6 @@ class Role(Flag):
     """Says which model made the vector, and when."""
     ASIDE = auto()
     """No part of the content: nothing that is derived from a memory's text depends on it."""
-    EDGE = auto()
-    """Edges are derived from it."""
     PIN = auto()
     """Decides what a pin says, and whether, where and by whom it is recalled."""
     PART = auto()
@@ -160,19 +158,19 @@ class MemoryFields(BaseModel):
     privacy_tier: Annotated[PrivacyTier, Role.PIN | Role.PART] = "public"
     domain: Annotated[Name | None, Role.PIN | Role.PART] = None
     trust_class: Annotated[TrustClass, Role.PIN | Role.PART] = "agent"
-    project_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
-    build_id: Annotated[Name | None, Role.EDGE | Role.PART] = None
-    task_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
-    session_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
-    previous_id: Annotated[MemoryId | None, Role.STORE | Role.EDGE] = None
+    project_id: Annotated[Name | None, Role.PIN | Role.PART] = None
+    build_id: Annotated[Name | None, Role.PART] = None
+    task_id: Annotated[Name | None, Role.PIN | Role.PART] = None
+    session_id: Annotated[Name | None, Role.PIN | Role.PART] = None
+    previous_id: Annotated[MemoryId | None, Role.STORE] = None
     title: Annotated[Text | None, Role.PIN] = None
     speaker: Annotated[Name | None, Role.PART] = None
-    agents_involved: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
-    tags: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
-    entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS), Role.EDGE] = Field(default_factory=list)
+    agents_involved: Annotated[Names, Role.PART] = Field(default_factory=list)
+    tags: Annotated[Names, Role.PART] = Field(default_factory=list)
+    entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     source_event_ids: Annotated[Names, Role.PART] = Field(default_factory=list)
     source: Annotated[Text | None, Role.PIN | Role.PART] = None
-    evidence_build_ids: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
+    evidence_build_ids: Annotated[Names, Role.PART] = Field(default_factory=list)
     failure_fingerprint: Name | None = None
     reason: Text | None = None
     """Why this memory was made."""

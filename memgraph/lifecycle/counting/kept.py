@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from memgraph.extraction.rules.subjects import is_by_bot
-from memgraph.index.index import scope_name
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import HOT_SPOT, KNOWS, MENDED, REVERTED, TOGETHER, Change, Counted, FileChange
 from memgraph.lifecycle.evidence.evidence import (
@@ -32,8 +31,9 @@ from memgraph.model.memory import MEMORY_TYPES, Entity, SemanticMemory, StoredMe
 from memgraph.model.results.learning import COUNTING_SOURCE, CountingReport
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import of_project
 from memgraph.store.commit.records import Write
-from memgraph.store.query import Reader
+from memgraph.store.query import Mask, Reader
 
 PHASE = "counting"
 LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
@@ -41,19 +41,20 @@ LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5}
 _MOST_LINKED = 10
 _FIXES, _HISTORIES = "fix", ("git", "gitlog")
-_UNKNOWN = -2
-"""Code of a project that no memory has."""
 _ENDED = "the counts do not show it any more"
 
 
-def records_of(reader: Reader, project: str | None) -> list[Change]:
+def records_of(reader: Reader, project: str) -> list[Change]:
     """Return the commits of a project in the order in which they were made. Costs a read of all its episodes."""
     return [_change(row) for row in _commits(reader, project)]
 
 
-def rules_of(reader: Reader, project: str | None) -> list[Counted]:
+def rules_of(reader: Reader, project: str) -> list[Counted]:
     """Return the rules that the commits of a project show, the most confident of each kind first."""
-    changes = records_of(reader, project)
+    return _rules(records_of(reader, project))
+
+
+def _rules(changes: Sequence[Change]) -> list[Counted]:
     counting = Counting()
     for change in changes:
         counting.learn(change)
@@ -91,27 +92,23 @@ def _has_new(reader: Reader, project: str) -> bool:
 def _planned(project: str, view: View) -> Plan[CountingReport]:
     reader, now = view.reader, view.now
     rows = {row["id"]: row for row in _commits(reader, project)}
-    wanted = {_id(project, rule): rule for rule in _strongest(rules_of(reader, project))}
+    wanted = {_id(project, rule): rule for rule in _strongest(_rules([_change(row) for row in rows.values()]))}
     known = {one.id: one for one in reader.read(_known(reader, project))}
-    new: list[SemanticMemory] = []
     units: list[list[Write]] = []
     counts = Counter[str]()
     for memory_id, rule in wanted.items():
-        evidence = [one for one in rule.evidence if one in rows]
-        linked = evidence[:_MOST_LINKED]
+        evidence, linked = [rows[one] for one in rule.evidence], rule.evidence[:_MOST_LINKED]
         if memory_id not in known:
-            if evidence and memory_id not in reader.rejected():
-                new.append(_memory(memory_id, project, rule, [rows[one] for one in evidence]))
-                derived = MemoryDerived(id=memory_id, source_ids=linked, created_at=now)
-                units.append([new[-1], derived])
+            if memory_id not in reader.rejected():
+                made = _memory(memory_id, project, rule, evidence)
+                units.append([made, MemoryDerived(id=memory_id, source_ids=list(linked), created_at=now)])
                 counts["created"] += 1
-        elif changed := _brought_up(known[memory_id], rule, [rows[one] for one in evidence], now):
-            units.append(
-                [changed, *([MemoryDerived(id=memory_id, source_ids=linked, created_at=now)] if linked else [])]
-            )
+        elif changed := _brought_up(known[memory_id], rule, evidence, now):
+            new = [one for one in linked if one not in getattr(known[memory_id], "supporting_memory_ids", ())]
+            units.append([changed, *([MemoryDerived(id=memory_id, source_ids=new, created_at=now)] if new else [])])
             counts["updated"] += 1
     for memory_id, memory in known.items():
-        if memory_id not in wanted and memory.invalid_at is None and not memory.is_pinned:
+        if memory_id not in wanted and memory.invalid_at is None and _is_as_counted(memory):
             ended = memory.model_copy(update={"invalid_at": now, "invalidation_reason": _ENDED, "updated_at": now})
             units.append([revised(memory, ended)])
             counts["ended"] += 1
@@ -148,8 +145,7 @@ def _memory(memory_id: str, project: str, rule: Counted, evidence: Sequence[Row]
 
 def _brought_up(memory: StoredMemory, rule: Counted, evidence: Sequence[Row], now: str) -> Write | None:
     """Return the event that brings a memory up to what is counted now; None if nothing changed or a user has changed it."""
-    is_theirs = memory.invalid_at is not None and memory.invalidation_reason != _ENDED
-    if is_theirs or memory.is_suppressed or memory.is_pinned or memory.content != getattr(memory, "pattern", None):
+    if not _is_as_counted(memory):
         return None
     if memory.content == rule.text and memory.invalid_at is None:
         return None
@@ -160,8 +156,15 @@ def _brought_up(memory: StoredMemory, rule: Counted, evidence: Sequence[Row], no
         "entities": _entities(rule),
     }
     updates |= {"occurred_at": _iso(rule.last), "invalid_at": None, "invalidation_reason": None, "updated_at": now}
-    updates |= strictness([memory.model_dump(), *evidence]) if evidence else {}
+    updates |= strictness([memory.model_dump(), *evidence])
     return revised(memory, memory.model_copy(update=updates))
+
+
+def _is_as_counted(memory: StoredMemory) -> bool:
+    """Return whether nobody has worded, pinned, hidden or ended a rule, so that counting may change it."""
+    is_ended = memory.invalid_at is not None and memory.invalidation_reason != _ENDED
+    is_own = memory.content == getattr(memory, "pattern", None)
+    return is_own and not (is_ended or memory.is_suppressed or memory.is_pinned)
 
 
 def _certainty(rule: Counted) -> float:
@@ -184,20 +187,19 @@ def _known(reader: Reader, project: str) -> list[str]:
     """Return the ids of the rules that are kept."""
     index = reader.index
     mask = index.column("is_live") & (index.column("type") == MEMORY_TYPES.index("semantic"))
-    mask &= index.column("project") == index.scopes.find(scope_name("project", project))
+    mask &= of_project(index, project)
     ids = [index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()]
     return [row["id"] for row in reader.rows(ids) if row.get("source") == COUNTING_SOURCE]
 
 
-def _episodes(reader: Reader, project: str | None) -> Any:
+def _episodes(reader: Reader, project: str) -> Mask:
     index = reader.index
-    code = -1 if project is None else index.scopes.find(scope_name("project", project))
-    code = _UNKNOWN if project is not None and code < 0 else code
     is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
-    return index.column("is_live") & is_episode & (index.column("project") == code)
+    mask: Mask = index.column("is_live") & is_episode & of_project(index, project)
+    return mask
 
 
-def _commits(reader: Reader, project: str | None) -> list[Row]:
+def _commits(reader: Reader, project: str) -> list[Row]:
     """Return the rows of a project's commits that are evidence, in the order of their times."""
     with reader.frozen():
         ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]

@@ -222,10 +222,11 @@ def task_of(reader: Reader, task_id: str | None, *sessions: str | None, all_task
 
 def is_known(reader: Reader, task_id: str) -> bool:
     """Return whether a task is registered, or a memory names it."""
+    if reader.record(TASK, task_key(task_id)) is not None:
+        return True
     with reader.frozen():
         index = reader.index
-        named = index.column("is_live") & (index.column("task") == _code(index, "task", task_id))
-        return reader.record(TASK, task_key(task_id)) is not None or bool(named.any())
+        return bool((index.column("is_live") & (index.column("task") == _code(index, "task", task_id))).any())
 
 
 def tasks_read_by(reader: Reader, task_id: str | None, session: str | None) -> list[str]:

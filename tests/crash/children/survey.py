@@ -34,7 +34,7 @@ def main() -> None:
     with opened(folder) as store:
         digest = store.digest()
         memories = {memory.id: memory for memory in store.every_memory()}
-        store.every_link()  # a damaged row is made anew by whoever reads it first; `verify` only reports it
+        store.every_link()  # reading a damaged row rebuilds the rows; `verify` only reports it
         with store._projector.reading():
             seen = Counter(key for key, _ in store._projector.rows.scan("Memory"))
         assert seen == Counter(memories.keys()), "rows and index differ"
