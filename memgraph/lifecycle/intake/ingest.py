@@ -28,8 +28,6 @@ _BATCH_ASKED = 4
 _NOTICES_SHOWN = 3
 _REASONS_KEPT = 100
 """Maximum number of reasons for skipping that are reported; further ones are only counted."""
-_TAKEN_ALONG = 32
-"""Memories awaiting their vectors that are embedded with each batch, as long as the model works."""
 
 
 def ingest(
@@ -112,7 +110,6 @@ class _Run:
         self._started = time.monotonic()
         self._reasons: Counter[str] = Counter()
         self._notices: Counter[str] = Counter()
-        self._embeds = bool(store.embedder.dimension)
         self.cursor: str | None = self._known.get("cursor")
         self.left_out = 0
         self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = (
@@ -167,19 +164,14 @@ class _Run:
             pass
         self.kept += len(kept)
         self.cursor = cursor
-        if self._embeds:
-            try:
-                self._store.embed_awaiting(at_most=_TAKEN_ALONG)
-            except EmbeddingError:
-                self._embeds = False
 
     def embed(self, progress: Progress | None) -> None:
-        """Make the vectors of what was recorded, which words find already. Whatever is left is made by `memgraph embed`, or by the next run that records something."""
-        if self._embeds and self.recorded:
+        """Make the vectors that are missing: what lacks one is found by its words already. Whatever is left is made by the next run, or by `memgraph embed`."""
+        if self._store.embedder.dimension:
             try:
                 self._store.embed_awaiting(progress=progress)
             except EmbeddingError as error:
-                self._notices[f"records are found by their words only, until `memgraph embed`: {error}"] += 1
+                self._notices[f"what has no vector is found by its words only, until `memgraph embed`: {error}"] += 1
 
     def report(self, compression: CompressionResult) -> IngestReport:
         """Return the counts of this run."""

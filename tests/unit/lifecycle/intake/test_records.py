@@ -10,6 +10,7 @@ import pytest
 
 from memgraph import MemGraph
 from memgraph.extraction.readers import SavedGitLogReader
+from memgraph.fold.history import history_of
 from memgraph.lifecycle import ingest, sleep
 from memgraph.model.memory import RECORD_SOURCE
 from memgraph.model.results.learning import COUNTING_SOURCE
@@ -186,3 +187,23 @@ def test_an_export_has_the_records(store: Any, history: Write) -> None:
     ingest(store, SavedGitLogReader(history(*((one, ["M\tp.py"]) for one in PLAIN))))
     exported = MemGraph(store).commands.export_memories()
     assert exported.total_memories == len(PLAIN)
+
+
+def test_a_memory_that_was_a_record_has_its_build_in_charts(store: Any, history: Write) -> None:
+    ingest(store, SavedGitLogReader(history((PLAIN[0], ["M\tp.py"]))))
+    (record,) = records(store)
+    store.update_memory(record.id, tags=["kettle"])
+    life = history_of(store.reader.events_after(0)).lives[record.id]
+    assert tuple(life.builds) == tuple(record.evidence_build_ids) != ()
+
+
+def test_a_rule_that_somebody_worded_is_not_ended_by_counts(store: Any, history: Write) -> None:
+    commits = [(f"Cup {n}", ["M\tcup.py", "M\ttest_cup.py"]) for n in range(8)]
+    ingest(store, SavedGitLogReader(history(*commits)))
+    sleep(store, phases=["counting"])
+    rules = [one for one in store.list_memories(type="semantic") if one.category == "changes together"]
+    store.update_memory(rules[0].id, content="The cup and its test belong together")
+    alone = [(f"Saucer {n}", ["M\tcup.py", "M\ttest_cup.py", "M\tz.py"][n % 2 :: 2]) for n in range(40)]
+    ingest(store, SavedGitLogReader(history(*commits, *alone)))
+    sleep(store, phases=["counting"])
+    assert store.get_memory(rules[0].id).invalid_at is None
