@@ -95,6 +95,7 @@ CREATE NODE TABLE Memory (
   undoes STRING[] DEFAULT CAST([] AS STRING[]),
   mends STRING DEFAULT '',
   closes STRING[] DEFAULT CAST([] AS STRING[]),
+  release STRING DEFAULT '',
   // of an attempt (asked and lesson: semantic, too)
   asked STRING DEFAULT '',
   tried STRING DEFAULT '',
@@ -297,8 +298,13 @@ CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 // `short_name` is the short form of a name: session.ts for auth/session.ts, smith for Dr. Anna Smith.
 CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING DEFAULT '', kind STRING DEFAULT '', project_id STRING DEFAULT '', short_name STRING DEFAULT '');
 
-// A file that commits changed, by each of its names.
+// What commits name: the files that they changed, by each of their names; the commits themselves, by their hashes; who made them; the first
+// release that contains them; and the issues that they close, by their numbers.
 CREATE NODE TABLE File (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+CREATE NODE TABLE Commit (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+CREATE NODE TABLE Person (id STRING PRIMARY KEY, name STRING DEFAULT '');
+CREATE NODE TABLE Release (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+CREATE NODE TABLE Issue (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
 
 CREATE NODE TABLE Recall (
   id STRING PRIMARY KEY,

@@ -18,8 +18,16 @@ CREATE REL TABLE IN_PROJECT (FROM Memory TO Project);
 CREATE REL TABLE FROM_BUILD (FROM Memory TO Build);
 CREATE REL TABLE IN_SESSION (FROM Memory TO Session);
 CREATE REL TABLE IN_TASK (FROM Memory TO Task);
-// `kind` is A (added), M (modified), D (deleted) or R (renamed), with the numbers of lines.
+// From the memory or the record of a commit (`source` is git or commit). `kind` is A (added), M (modified), D (deleted) or R (renamed), with
+// the numbers of lines; a rename also joins the file's earlier name to its later one, as the memory `memory_id` says.
 CREATE REL TABLE CHANGED (FROM Memory TO File, kind STRING DEFAULT '', added INT64, removed INT64);
+CREATE REL TABLE RENAMED (FROM File TO File, memory_id STRING DEFAULT '');
+CREATE REL TABLE OF_COMMIT (FROM Memory TO Commit);
+CREATE REL TABLE AUTHORED_BY (FROM Memory TO Person);
+CREATE REL TABLE IN_RELEASE (FROM Memory TO Release);
+CREATE REL TABLE CLOSES (FROM Memory TO Issue);
+CREATE REL TABLE REVERTS (FROM Memory TO Commit);
+CREATE REL TABLE MENDS (FROM Memory TO Commit);
 
 CREATE REL TABLE RECALLED (FROM Recall TO Memory, rank INT64, score DOUBLE, tokens INT64, used BOOLEAN);
 

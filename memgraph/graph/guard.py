@@ -161,9 +161,10 @@ def _check_tokens(query: str, position: int) -> None:
             raise QueryError(
                 f"`{token[:20]}` at position {position} must be separated by a space from what precedes it"
             )
-        if kind == "word" and token.upper() in _REFUSED and previous == ":":
+        is_refused = kind == "word" and token.upper() in _REFUSED and not (previous == ":" and token in tables())
+        if is_refused and previous == ":":
             raise QueryError(f"there is no label or relation {token}; {schema_hint()}")
-        if kind == "word" and token.upper() in _REFUSED:
+        if is_refused:
             raise QueryError(
                 f"the query contains {token.upper()}; only read-only statements are allowed (quote a name with backticks)"
             )

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from memgraph.graph.schema import Statement, Table, matching, tables, unset, upserts
 from memgraph.model.ids import canonical_name, natural_id, short_name
 from memgraph.ports import Change, Key, Row
 
-EDGES = ("TAGGED", "MENTIONS", "INVOLVES", "IN_PROJECT", "FROM_BUILD", "IN_SESSION", "IN_TASK", "CHANGED")
+EDGES = frozenset(
+    "TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK CHANGED RENAMED OF_COMMIT AUTHORED_BY IN_RELEASE CLOSES REVERTS "
+    "MENDS".split()
+)
 FIELDS = frozenset({"id", "name", "kind", "project_id", "short_name"})
 """Columns of a node that follow from the memories that name it."""
 _BARE: Row = {}
@@ -31,11 +34,12 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """An edge from a memory, and the node that it leads to."""
+    """An edge from a memory, or from a node that it names, and the node that it leads to."""
 
     table: str
     row: Row
     node: Node
+    source: Node | None = None
 
 
 def implied(memory: Row) -> Iterator[Edge]:
@@ -55,9 +59,28 @@ def implied(memory: Row) -> Iterator[Edge]:
         yield Edge("TAGGED", _BARE, _node("Tag", tag))
     for entity in memory.get("entities", ()):
         yield Edge("MENTIONS", _ABOUT[entity.get("about", False)], _entity(entity["kind"], entity["name"], project))
+    if commit := memory.get("git_commit"):
+        yield from _of_commit(memory, commit, project)
+
+
+def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
+    yield Edge("OF_COMMIT", _BARE, _node("Commit", commit, project))
+    for person in dict.fromkeys(memory.get("agents_involved", ())):
+        yield Edge("AUTHORED_BY", _BARE, _node("Person", person))
+    if release := memory.get("release"):
+        yield Edge("IN_RELEASE", _BARE, _node("Release", release, project))
+    for number in memory.get("closes", ()):
+        yield Edge("CLOSES", _BARE, _node("Issue", number, project))
+    for undone in memory.get("undoes", ()):
+        yield Edge("REVERTS", _BARE, _node("Commit", undone, project))
+    if mended := memory.get("mends"):
+        yield Edge("MENDS", _BARE, _node("Commit", mended, project))
     for change in memory.get("changes", ()):
         done = _done(change["kind"], change.get("added", 0), change.get("removed", 0))
-        yield Edge("CHANGED", done, _node("File", change["path"], project))
+        now = _node("File", change["path"], project)
+        yield Edge("CHANGED", done, now)
+        if was := change.get("was"):
+            yield Edge("RENAMED", {"memory_id": memory["id"]}, now, _node("File", was, project))
 
 
 @lru_cache(maxsize=4_096)
@@ -88,17 +111,18 @@ class Implied:
 
     def gather(self, memory_id: str, memory: Row) -> None:
         """Add what a memory implies. A node is as the first memory names it; of two mentions of one thing the last counts."""
-        edges: dict[tuple[str, str], Row] = {}
-        for table, row, node in implied(memory):
-            target = node.row["id"]
-            self.nodes[node.table].setdefault(target, node.row)
-            edges[table, target] = row
-        for (table, target), row in edges.items():
-            self._edges[table].append((memory_id, target, row))
+        edges: dict[tuple[str, str, str], Row] = {}
+        for table, row, *nodes in implied(memory):
+            for node in filter(None, nodes):
+                self.nodes[node.table].setdefault(node.row["id"], node.row)
+            target, source = (node.row["id"] if node else memory_id for node in nodes)
+            edges[table, source, target] = row
+        for (table, source, target), row in edges.items():
+            self._edges[table].append((source, target, row))
 
     def edges(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over the edges of a table."""
-        return (((memory_id, target), row) for memory_id, target, row in self._edges.get(table, ()))
+        return (((source, target), row) for source, target, row in self._edges.get(table, ()))
 
     def of(self, table: str, rows: Iterable[tuple[Key, Row]]) -> Iterable[tuple[Key, Row]]:
         """Return a table's rows with those that are implied. Memories, which come first, are gathered as they are read."""
@@ -133,7 +157,7 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
             new is None or (old is None and new["seq"] <= since)
         ):  # no other has edges in the copy
             former[key] = None
-    memory, named = tables()["Memory"], {(tables()[edge].ends or ("", ""))[1]: edge for edge in EDGES}
+    memory, named = tables()["Memory"], _named()
     alone = set(named) if former else set[str]()
     for name, table in reversed(tables().items()):
         gone = [key for key, row in rows[name].items() if row is None]
@@ -143,14 +167,26 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
         else:
             yield from matching(table, gone, " DELETE x")
         if name in EDGES:
-            yield from matching(memory, former, f"-[e:{name}]->() DELETE e")
+            theirs = "-[e:{}]->()" if (table.ends or "")[0] == "Memory" else " MATCH ()-[e:{} {{memory_id: x.id}}]->()"
+            yield from matching(memory, former, f"{theirs.format(name)} DELETE e")
     for name, table in tables().items():
         yield from upserts(table, ((key, row) for key, row in rows[name].items() if row is not None))
         yield from upserts(table, found.nodes[name].items(), unless_there=True)
         yield from upserts(table, found.edges(name))
     for name in sorted(alone):
         is_bare = unset(tables()[name], _own(tables()[name]))[1]
-        yield f"MATCH (x:{name}) WHERE NOT EXISTS {{ MATCH (:Memory)-[:{named[name]}]->(x) }}{is_bare} DELETE x", {}
+        is_unnamed = " AND ".join(f"NOT EXISTS {{ MATCH (x)-[:{edge}]-() }}" for edge in named[name])
+        yield f"MATCH (x:{name}) WHERE {is_unnamed}{is_bare} DELETE x", {}
+
+
+@cache
+def _named() -> dict[str, list[str]]:
+    """Return the tables of nodes that memories name, each with the edges at which such a node is named."""
+    found: dict[str, list[str]] = {}
+    for edge in sorted(EDGES):
+        for table in set(tables()[edge].ends or ()) - {"Memory"}:
+            found.setdefault(table, []).append(edge)
+    return found
 
 
 def _own(table: Table) -> list[str]:

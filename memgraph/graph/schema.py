@@ -154,7 +154,8 @@ def _upsert(table: Table, rows: list[Row], then: str) -> Statement:
         match = f"MERGE (x:{table.name} {{id: r.id}})"
     else:
         source, target = table.ends
-        match = f"MATCH (a:{source} {{id: r.from}}), (b:{target} {{id: r.to}}) MERGE (a)-[x:{table.name}]->(b)"
+        of = " {memory_id: r.memory_id}" if "memory_id" in table.columns else ""
+        match = f"MATCH (a:{source} {{id: r.from}}), (b:{target} {{id: r.to}}) MERGE (a)-[x:{table.name}{of}]->(b)"
     query = f"UNWIND $rows AS r {match}{f' {then} ' if assignments else ''}{assignments}"
     return query, {"rows": [{**nothing, **row} for row in rows]}
 

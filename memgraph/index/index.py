@@ -16,7 +16,7 @@ from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTIO
 from memgraph.index.entity_names import Aliases, Naming, phrases_of
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import MEMORY_TYPES
+from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
@@ -447,7 +447,7 @@ def entity_name(kind: str, name: str, project_id: str | None) -> str:
 
 def indexed_text(row: Row) -> str:
     """Return the content with its subjects, speaker, date and tags, and a commit's issues and release, which its content leaves out."""
-    entities = row.get("entities", ()) if row.get("source") == "git" else ()
+    entities = row.get("entities", ()) if row.get("source") in ("git", RECORD_SOURCE) else ()
     parts = [
         row.get("title"),
         row.get("speaker"),

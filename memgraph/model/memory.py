@@ -38,7 +38,9 @@ MemoryType = Literal["episodic", "semantic", "procedural"]
 Outcome = Literal["positive", "negative", "neutral", "unknown"]
 PrivacyTier = Literal["public", "sensitive", "private"]
 TrustClass = Literal["user", "agent", "tool", "imported", "web"]
-EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "commit", "url", "concept", "user"]
+EntityKind = Literal[
+    "file", "symbol", "package", "person", "error", "issue", "commit", "release", "url", "concept", "user"
+]
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("episodic", "semantic", "procedural")
 
@@ -237,6 +239,8 @@ class CommitFields(BaseModel):
         The commits that it takes back, and the one whose mistake it corrects.
     closes : list of str
         Numbers of the issues that it says it closes.
+    release : str or None
+        The first one that contains it.
     """
 
     change_kind: Name | None = None
@@ -244,6 +248,7 @@ class CommitFields(BaseModel):
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     mends: Name | None = None
     closes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    release: Name | None = None
 
 
 COMMIT_FIELDS = frozenset(CommitFields.model_fields)

@@ -161,10 +161,9 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
 
 
 def _known_to_the_source(task: BuildTask) -> list[Entity]:
-    """Return the issues and pull requests that a commit closes or mentions, and the first release that contains it."""
+    """Return the issues and pull requests that a commit closes or mentions."""
     numbers = list(dict.fromkeys((*task.closes, *task.mentions)))[:_MAX_ISSUES]
-    issues = [Entity(name=f"#{number}", kind="issue") for number in numbers]
-    return [*issues, Entity(name=task.release, kind="commit")] if task.release else issues
+    return [Entity(name=f"#{number}", kind="issue") for number in numbers]
 
 
 def _resolution(finding: Finding) -> str | None:

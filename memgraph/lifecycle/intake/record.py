@@ -49,4 +49,5 @@ def commit_fields(task: BuildTask) -> dict[str, Any]:
         "undoes": (task.undoes or [*filter(None, [task.reverts])])[:MAX_ITEMS],
         "mends": task.mends,
         "closes": [str(number) for number in task.closes[:MAX_ITEMS]],
+        "release": task.release,
     }

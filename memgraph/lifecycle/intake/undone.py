@@ -76,12 +76,12 @@ class Undone:
                 self._new += own
         self._change_candidates()
         for sha, release in (releases or {}).items():
-            if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
+            if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("release", release, project):
                 for subject in self._of_commit(sha, project):
                     entities = subject.get("entities") or ()
                     if not any(is_release(one["kind"], one["name"]) for one in entities):
-                        released = {"name": release, "kind": "commit", "about": False}
-                        subject.change(None, entities=[*entities, released])
+                        released = {"name": release, "kind": "release", "about": False}
+                        subject.change(None, release=release, entities=[*entities, released])
 
     def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun | None, Payload]]:
         """Yield the changes of stored memories, and the links between memories that exist by then, with the build that makes them; None: a release.

@@ -31,7 +31,12 @@ def differences_around(graph: GraphCopy, expected: Rows, memory_ids: Iterable[st
                 found.add((row["t"], (memory_id, row["n"]) if arrow.endswith(">") else (row["n"], memory_id)))
         right = {(table, key) for table, key, _ in expected.edges_at(memory_id)}
         own = {"Memory": {memory_id: row} if (row := expected.get("Memory", memory_id)) else {}}
-        right |= {(table, key) for table, rows in with_named(own).items() for key in rows if isinstance(key, tuple)}
+        right |= {
+            (table, key)
+            for table, rows in with_named(own).items()
+            for key in rows
+            if isinstance(key, tuple) and key[0] == memory_id
+        }
         if found != right:
             yield f"the edges at {memory_id} are {found!r:.200} instead of {right!r:.200}"
 
@@ -64,9 +69,25 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
         ]:
             for thing in filter(None, said):
                 name(memory, edge, table, table.lower(), thing, within)
-        for change in row.get("changes", []):
-            numbers = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
-            name(memory, "CHANGED", "File", "file", change["path"], project, numbers)
+        if commit := row.get("git_commit"):
+            for edge, table, said, within in [
+                ("OF_COMMIT", "Commit", [commit], project),
+                ("AUTHORED_BY", "Person", row.get("agents_involved", []), ""),
+                ("IN_RELEASE", "Release", [row.get("release")], project),
+                ("CLOSES", "Issue", row.get("closes", []), project),
+                ("REVERTS", "Commit", row.get("undoes", []), project),
+                ("MENDS", "Commit", [row.get("mends")], project),
+            ]:
+                for thing in filter(None, said):
+                    name(memory, edge, table, table.lower(), thing, within)
+            for change in row.get("changes", []):
+                numbers = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
+                name(memory, "CHANGED", "File", "file", change["path"], project, numbers)
+                if was := change.get("was"):
+                    name(memory, "RENAMED", "File", "file", was, project, {"memory_id": memory})
+                    old, new = (natural_id("file", one, project_id=project or None) for one in (was, change["path"]))
+                    whole["RENAMED"].pop((memory, old))
+                    whole["RENAMED"][old, new, memory] = {"memory_id": memory}
         for entity in row.get("entities", []):
             name(
                 memory,
@@ -93,7 +114,9 @@ def _scans(table: Table) -> list[str]:
 
 def _found(graph: GraphCopy, query: str, table: Table) -> Iterator[tuple[Key, Row]]:
     for row in graph.query(query, {}):
-        key = row["id"] if table.ends is None else (row.pop("from"), row.pop("to"))
+        key = (
+            row["id"] if table.ends is None else (row.pop("from"), row.pop("to"), *filter(None, [row.get("memory_id")]))
+        )
         yield key, {name: value for name, value in row.items() if value not in (None, "", [])}
 
 

@@ -268,6 +268,7 @@ class History:
                 return [{"error": self._text(300), "fix": self._text(300)}]
             case (
                 "project_id"
+                | "release"
                 | "build_id"
                 | "session_id"
                 | "domain"

@@ -47,7 +47,7 @@ def edges(graph: GraphCopy) -> set[tuple[str, str, str]]:
 
 
 def test_each_thing_that_a_memory_names() -> None:
-    found = {(table, node.table, node.row["id"]) for table, _, node in implied({"id": "m", **NAMED})}
+    found = {(one.table, one.node.table, one.node.row["id"]) for one in implied({"id": "m", **NAMED})}
     assert found == {
         ("IN_PROJECT", "Project", natural_id("project", "P")),
         *(("FROM_BUILD", "Build", natural_id("build", name, project_id="P")) for name in ("b1", "b2")),
@@ -111,3 +111,47 @@ def test_a_node_with_a_row_of_its_own_stays(graph: GraphCopy, rows: Snapshots) -
     rows.take([Change("Memory", "m", {}, None)])
     assert graph.query(query, {}) == [{"name": "b1", "outcome": "success"}]
     assert names(graph, "Project") == []
+
+
+COMMIT: dict[str, Any] = {
+    "project_id": "P", "git_commit": "c1", "agents_involved": ["Ada"], "release": "1.0", "closes": ["7"], "undoes": ["c0"], "mends": "b0",
+    "changes": [{"path": "new.py", "kind": "R", "added": 1, "removed": 2, "was": "old.py"}, {"path": "a.py", "kind": "M"}],
+}  # fmt: skip
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("follows", [False, True], ids=["a fresh graph", "a copy that follows"])
+def test_what_commits_name_comes_and_goes_with_them(graph: GraphCopy, rows: Snapshots, follows: bool) -> None:
+    def seen() -> tuple[set[tuple[str, str, str]], list[dict[str, Any]]]:
+        if not follows:
+            graph.write_base()
+        renamed = graph.query(
+            "MATCH (a:File)-[e:RENAMED]->(b:File) RETURN a.name AS a, b.name AS b, e.memory_id AS m ORDER BY m", {}
+        )
+        return edges(graph), list(renamed)
+
+    put(rows, "m", **COMMIT)
+    of_it = {
+        ("IN_PROJECT", "P"), ("INVOLVES", "Ada"), ("OF_COMMIT", "c1"), ("AUTHORED_BY", "Ada"), ("IN_RELEASE", "1.0"), ("CLOSES", "7"),
+        ("REVERTS", "c0"), ("MENDS", "b0"), ("CHANGED", "new.py"), ("CHANGED", "a.py"),
+    }  # fmt: skip
+    rename = {"a": "old.py", "b": "new.py"}
+    assert seen() == ({("m", *one) for one in of_it}, [{**rename, "m": "m"}])
+    put(rows, "n", **COMMIT)
+    both = {(memory, *one) for memory in "mn" for one in of_it}
+    assert seen() == (both, [{**rename, "m": "m"}, {**rename, "m": "n"}])
+    put(rows, "m", **{**COMMIT, "closes": [], "changes": COMMIT["changes"][1:]})
+    assert seen() == (both - {("m", "CLOSES", "7"), ("m", "CHANGED", "new.py")}, [{**rename, "m": "n"}])
+    rows.take([Change("Memory", "n", {}, None)])
+    assert seen() == ({("m", *one) for one in of_it - {("CLOSES", "7"), ("CHANGED", "new.py")}}, [])
+    assert names(graph, "File") == ["a.py"]
+    assert names(graph, "Issue") == []
+    rows.take([Change("Memory", "m", {}, None)])
+    assert graph.query("MATCH (x) RETURN x.id", {}) == []
+
+
+@pytest.mark.embedded
+def test_a_label_that_is_also_a_keyword(graph: GraphCopy, rows: Snapshots) -> None:
+    put(rows, "m", **COMMIT)
+    found = graph.query("MATCH (:Memory)-[:REVERTS]->(c:Commit) RETURN c.name AS name", {})
+    assert found == [{"name": "c0"}]
