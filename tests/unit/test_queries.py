@@ -140,7 +140,24 @@ GIVEN = {
         "agents_involved": ["ada", "mia"], "tags": ["cache", "Data-Loss", "decision", "failure", "recovery", "revert"],
         "entities": [file(CACHE), {"name": STALE[:12], "kind": "commit"}], "failure_fingerprint": "f-empty",
     },
+    **{
+        number: {
+            "content": content, "source": "commit", "project_id": "web", "outcome": "success", "occurred_at": day(at),
+            "agents_involved": [person], "git_commit": sha * 40, "change_kind": kind,
+            "changes": [{"path": path, "kind": change, "added": 3, "removed": 1, **({"was": was[0]} if was else {})} for change, path, *was in changes],
+            **more,
+        }
+        for number, at, person, sha, kind, content, changes, more in (  # of commits
+            (21, "2025-11-01", "ada", "a", "feature", "Talk to the net", [("A", "lib/net.py")], {"release": "1.0"}),
+            (22, "2025-11-10", "bob", "b", "fix", "Wait for the net", [("M", "lib/net.py"), ("M", "net_test.py")],
+             {"release": "1.1", "mends": "a" * 40, "closes": ["7"]}),
+            (23, "2025-11-20", "ada", "c", "refactor", "Move the net", [("R", "net/core.py", "lib/net.py"), ("M", "net_test.py")],
+             {"release": "1.1"}),
+            (24, "2025-12-02", "eve", "d", "revert", "Do not move the net", [("M", "net/core.py")], {"undoes": ["c" * 40]}),
+        )
+    },
 }  # fmt: skip
+RECORDS = (21, 22, 23, 24)
 TEXT = {number: str(fields["content"]) for number, fields in GIVEN.items()}
 
 
@@ -165,7 +182,7 @@ def shadows(beside: int) -> list[dict[str, object]]:
             "content": f"Shadow {beside + number}",
         }
         for number, fields in GIVEN.items()
-        if beside == SUPPRESSED or fields.get("type") != "procedural"
+        if beside == SUPPRESSED or (fields.get("type") != "procedural" and "changes" not in fields)
     ]
 
 
@@ -295,8 +312,9 @@ ANSWERS = [
         "reverted_work",
         {},
         [
-            (day("01-29"), "till", ["eve"], TEXT[19], [], uid(19)),
-            (day("01-04"), "shop", ["bob"], TEXT[3], [PARSER], uid(3)),
+            (day("01-29"), "till", ["eve"], TEXT[19], [], [], uid(19)),
+            (day("01-04"), "shop", ["bob"], TEXT[3], [PARSER], [], uid(3)),
+            (day("2025-12-02"), "web", ["eve"], TEXT[24], ["net/core.py"], ["c" * 40], uid(24)),
         ],
     ),
     (
@@ -563,6 +581,58 @@ ANSWERS = [
             (day("01-03"), ["ada", "bob"], None, "negative", TEXT[2], uid(2), uid(1)),
         ],
     ),
+    (
+        "file_history",
+        {"file": "net/core.py"},
+        [
+            (day("2025-12-02"), "web", ["eve"], "revert", "net/core.py", "M", 3, 1, TEXT[24], "d" * 40, uid(24)),
+            (day("2025-11-20"), "web", ["ada"], "refactor", "net/core.py", "R", 3, 1, TEXT[23], "c" * 40, uid(23)),
+            (day("2025-11-10"), "web", ["bob"], "fix", "lib/net.py", "M", 3, 1, TEXT[22], "b" * 40, uid(22)),
+            (day("2025-11-01"), "web", ["ada"], "feature", "lib/net.py", "A", 3, 1, TEXT[21], "a" * 40, uid(21)),
+        ],
+    ),
+    (
+        "file_history",
+        {"file": "lib/net.py", "limit": 1},
+        [(day("2025-12-02"), "web", ["eve"], "revert", "net/core.py", "M", 3, 1, TEXT[24], "d" * 40, uid(24))],
+    ),
+    ("file_history", {"file": "lib/net.py", "project": "shop"}, []),
+    (
+        "release_changes",
+        {},
+        [
+            ("1.1", day("2025-11-20"), "web", ["ada"], "refactor", TEXT[23], ["net/core.py", "net_test.py"], "c" * 40, uid(23)),
+            ("1.1", day("2025-11-10"), "web", ["bob"], "fix", TEXT[22], ["lib/net.py", "net_test.py"], "b" * 40, uid(22)),
+            ("1.0", day("2025-11-01"), "web", ["ada"], "feature", TEXT[21], ["lib/net.py"], "a" * 40, uid(21)),
+        ],
+    ),
+    (
+        "release_changes",
+        {"after": "1.0", "upto": "1.1", "kind": "fix"},
+        [("1.1", day("2025-11-10"), "web", ["bob"], "fix", TEXT[22], ["lib/net.py", "net_test.py"], "b" * 40, uid(22))],
+    ),
+    (
+        "release_changes",
+        {"upto": "1.0"},
+        [("1.0", day("2025-11-01"), "web", ["ada"], "feature", TEXT[21], ["lib/net.py"], "a" * 40, uid(21))],
+    ),
+    ("release_changes", {"after": "1.1"}, []),
+    ("release_changes", {"after": "2.0"}, []),
+    (
+        "time_to_fix",
+        {},
+        [
+            (day("2025-12-02"), 12.0, "REVERTS", "web", ["ada"], ["eve"], TEXT[23], TEXT[24], "c" * 40, "d" * 40),
+            (day("2025-11-10"), 9.0, "MENDS", "web", ["ada"], ["bob"], TEXT[21], TEXT[22], "a" * 40, "b" * 40),
+        ],
+    ),
+    ("changes_together", {"file": "lib/net.py"}, [("net_test.py", 1, 2, 0.5, day("2025-11-10"))]),
+    (
+        "changes_together",
+        {"file": "net_test.py"},
+        [("lib/net.py", 1, 2, 0.5, day("2025-11-10")), ("net/core.py", 1, 2, 0.5, day("2025-11-20"))],
+    ),
+    ("changes_together", {"file": "net_test.py", "since": "2025-11-20"}, [("net/core.py", 1, 1, 1.0, day("2025-11-20"))]),
     ("sources_read", {}, [("git", "repo", "shop", 40, 3, 4, 1, 2, NOW)]),
     ("sources_read", {"kind": "junit"}, []),
 ]  # fmt: skip
@@ -587,7 +657,7 @@ PROJECT_UNTRIED = sorted(
 
 @pytest.mark.parametrize("name", PROJECT_UNTRIED)
 def test_an_unknown_project_has_no_rows(told, name):
-    needed = {"entity": "cache.py"} if name == "about_entity" else {}
+    needed = {one.name: "cache.py" for one in named_query(name).parameters if one.default is None}
     assert told.query(name, project="nowhere", **needed) == []
 
 
@@ -795,7 +865,7 @@ DISTINCT_LAST = "MATCH (m:Memory) RETURN m.type AS type, count(*) AS memories, c
 def test_an_aggregate_that_the_engine_would_get_wrong_is_refused(told):
     with pytest.raises(QueryError, match="put those with DISTINCT last"):
         told.cypher(DISTINCT_FIRST)
-    assert tuples(told.cypher(DISTINCT_LAST)) == [("episodic", 44, 2), ("procedural", 4, 2), ("semantic", 28, 2)]
+    assert tuples(told.cypher(DISTINCT_LAST)) == [("episodic", 52, 3), ("procedural", 4, 2), ("semantic", 28, 2)]
     check_read_only(
         "MATCH (m:Memory) WITH count(DISTINCT m.type) AS a RETURN sum(a), 'count(DISTINCT x), sum(y)' AS text"
     )
@@ -890,7 +960,9 @@ def test_a_table_without_its_library_says_what_installs_it(monkeypatch, method, 
         getattr(Rows(), method)()
 
 
-PUBLIC = {uid(beside + number) for beside in (0, INVALID) for number in GIVEN if number not in (8, 12, 17)} - {uid(311)}
+PUBLIC = {
+    uid(beside + number) for beside in (0, INVALID) for number in GIVEN if number not in (8, 12, 17, *RECORDS)
+} - {uid(311)}
 
 
 def test_a_network_omits_private_memories(told):
@@ -907,7 +979,9 @@ def test_a_network_omits_private_memories(told):
 
 
 def test_a_network_shows_what_is_named(told):
-    assert set(told.to_networkx(include=["suppressed", "archived", "private"])) > {uid(number) for number in GIVEN}
+    assert set(told.to_networkx(include=["suppressed", "archived", "private", "records"])) > {
+        uid(number) for number in GIVEN
+    }
     assert set(told.to_networkx(include=["private"])) == PUBLIC | {uid(17), uid(317)}
     shop = {uid(beside + number) for beside in (0, 300) for number in (1, 2, 3, 4, 5, 9, 10)} | {uid(11)}
     assert set(told.to_networkx(project_id="shop")) == shop
