@@ -1,4 +1,4 @@
-"""Exports: the memories that may be shown and the links between them as GraphML, node-link JSON and Parquet, and series as Parquet."""
+"""Exports: the memories that may be shown, what they name, and the links between all as GraphML, GEXF, node-link JSON and Parquet; series as Parquet."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape
 import orjson
 
 from memgraph.errors import MissingExtraError
+from memgraph.graph.implied import EDGES, Implied
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryFields, ProceduralMemory, SemanticMemory
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -47,7 +48,7 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 
 @dataclass(frozen=True)
 class Graph:
-    """Memories, the most relevant first, with those fields of `node_kinds` that are set, and links, sorted, with those of `EDGE_KINDS`."""
+    """Memories, the most relevant first, then what they name, with those fields of `node_kinds` that are set, and links, sorted, with those of `EDGE_KINDS`."""
 
     nodes: list[Row]
     edges: list[Row]
@@ -61,8 +62,13 @@ def shown_graph(
     until: str | None = None,
     include: Collection[str] = frozenset(),
     limit: int | None = None,
+    named: bool = False,
 ) -> Graph:
-    """Return the part of a store that may be shown (parameters as for `shown_ids`), without what refers to hidden memories."""
+    """Return the part of a store that may be shown (parameters as for `shown_ids`), without what refers to hidden memories.
+
+    With `named` it has a node for each thing that these memories name (see `memgraph.graph.implied`): its `type` is what it is (file,
+    commit, person, release, issue, agent, tag, entity, project, build, session, task), its `name` what it is called.
+    """
     with store.reader.frozen():
         ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
         ids = frozenset(ranked)
@@ -70,6 +76,7 @@ def shown_graph(
         parts = (ranked[start : start + _READ_AT_ONCE] for start in range(0, len(ranked), _READ_AT_ONCE))
         nodes = [_node(memory, ids) for part in parts for memory in store.reader.read(part)]
         links = store.reader.every_link()
+        things, to_things = _named(store.reader.rows(ranked)) if named else ([], [])
     edges = [
         _set(
             {**link.model_dump(exclude={"source_id", "target_id"}), "source": link.source_id, "target": link.target_id}
@@ -82,20 +89,40 @@ def shown_graph(
         for node in nodes
         if "previous_id" in node
     ]
+    edges += to_things
     edges.sort(key=lambda edge: (edge["source"], edge["relation"], edge["target"]))
-    return Graph(nodes, edges)
+    return Graph(nodes + things, edges)
+
+
+def _named(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the things that memories name, and the edges to them and between them."""
+    found = Implied()
+    for row in rows:
+        found.gather(row["id"], row)
+    nodes = [
+        {
+            "id": key,
+            "type": table.lower(),
+            "name": node["name"],
+            **({"project_id": node["project_id"]} if "project_id" in node else {}),
+        }
+        for table, of_it in found.nodes.items()
+        for key, node in of_it.items()
+    ]
+    edges = {(*ends, table) for table in EDGES for ends, _ in found.edges(table)}
+    return nodes, [{"source": source, "target": target, "relation": relation} for source, target, relation in edges]
 
 
 @cache
 def node_kinds() -> dict[str, Kind]:
-    """Return the fields of all memory types with the kind of each."""
+    """Return the fields of all memory types with the kind of each, and the name of what is no memory."""
     kinds: dict[str, Kind] = {}
     models = (MemoryFields, AgentMemory, EpisodicMemory, SemanticMemory, ProceduralMemory)
     for model in models:
         for name, field in model.model_fields.items():
             if name not in _LEFT_OUT and name not in kinds:
                 kinds[name] = "time" if name.endswith(("_at", "_date")) else _kind(field.annotation)
-    return kinds
+    return {**kinds, "name": "text"}
 
 
 def _kind(annotation: Any) -> Kind:
@@ -138,11 +165,35 @@ def graphml(graph: Graph) -> bytes:
     return "\n".join(_xml_lines(graph)).encode()
 
 
-def _xml_lines(graph: Graph) -> Iterator[str]:
-    graph = Graph(
-        [{**node, "label": preview(node["content"])} for node in graph.nodes],
+def gexf(graph: Graph) -> bytes:
+    """Return a graph as GEXF 1.2 (for Gephi), written by networkx. What it cannot hold is as in `graphml`."""
+    import networkx as nx
+
+    network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    graph = _labelled(graph)
+    for node in graph.nodes:
+        network.add_node(node["id"], **{name: _plain(value) for name, value in node.items() if name != "id"})
+    for edge in graph.edges:
+        fields = {name: _plain(value) for name, value in edge.items() if name not in _ENDS}
+        network.add_edge(edge["source"], edge["target"], **fields)
+    return ("\n".join(nx.generate_gexf(network)) + "\n").encode()  # type: ignore[no-untyped-call]
+
+
+def _plain(value: Any) -> str | bool | int | float:
+    if isinstance(value, bool | int | float):
+        return value
+    return xml_text(value if isinstance(value, str) else orjson.dumps(value).decode())
+
+
+def _labelled(graph: Graph) -> Graph:
+    return Graph(
+        [{**node, "label": node.get("name") or preview(node["content"])} for node in graph.nodes],
         [{**edge, "label": edge["relation"]} for edge in graph.edges],
     )
+
+
+def _xml_lines(graph: Graph) -> Iterator[str]:
+    graph = _labelled(graph)
     kinds: dict[str, dict[str, Kind]] = {
         "node": {"label": "text", **node_kinds()},
         "edge": {"label": "text", **EDGE_KINDS},

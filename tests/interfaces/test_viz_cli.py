@@ -87,7 +87,9 @@ def test_a_store_of_nothing_has_series_of_nothing(
     refused = run("charts", tmp_path / "out", home=empty)
     assert (refused.exit_code, "nothing to draw" in refused.output) == (1, True)
     assert not (tmp_path / "out").exists()
-    assert done("export", tmp_path / "g.graphml", home=empty).startswith("Wrote 0 memories, 0 links and 0 steps")
+    assert done("export", tmp_path / "g.graphml", home=empty).startswith(
+        "Wrote 0 memories, 0 things that they name, 0 links and 0 steps"
+    )
 
 
 def test_charts_are_drawn_into_a_folder_and_what_has_no_data_is_named(done: Callable[..., str], tmp_path: Path) -> None:
@@ -98,23 +100,26 @@ def test_charts_are_drawn_into_a_folder_and_what_has_no_data_is_named(done: Call
     assert {"churn", "recalls_helped"} <= set(told["left_out"])
 
 
-@pytest.mark.parametrize("suffix", ["json", "graphml", "parquet"])
+@pytest.mark.parametrize("suffix", ["json", "graphml", "gexf", "parquet"])
 def test_the_ending_says_what_is_exported(done: Callable[..., str], tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"graph.{suffix}"
     told = json.loads(done("export", path, "--json"))
-    assert (told["memories"], told["links"], told["next"]) == (2, 1, 1)
+    assert (told["memories"], told["things"] > 0, told["next"]) == (2, True, 1)
+    told = json.loads(done("export", path, "--json", "--memories-only"))
+    assert (told["memories"], told["things"], told["links"], told["next"]) == (2, 0, 1, 1)
     assert [Path(one).exists() for one in told["files"]] == [True] * len(told["files"])
     if suffix == "json":
         read = nx.node_link_graph(json.loads(path.read_bytes()), edges="edges")
         assert {data["content"] for _, data in read.nodes(data=True)} == {"The import failed", "The import went well"}
         assert "Wrote 3 memories" in done("export", path, "--include", "private", "--project", "shop")
-        assert "Wrote 1 memory, 0 links and 0 steps to the next one" in done("export", path, "--limit", "1")
+        only = ("--limit", "1", "--memories-only")
+        assert "Wrote 1 memory, 0 things that they name, 0 links and 0 steps to" in done("export", path, *only)
 
 
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("export", "graph.txt"), 2, ".json, .graphml, .parquet"),
+        (("export", "graph.txt"), 2, ".json, .graphml, .gexf, .parquet"),
         (("export", "graph.json", "--include", "secrets"), 2, "secrets"),
         (("export", "/nowhere/graph.json"), 1, "/nowhere/graph.json: cannot be written"),
         (("series", "--since", "2026-03-01", "--until", "2026-02-01"), 1, "is after until"),

@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.viz.viz import scoped
 if TYPE_CHECKING:
     from memgraph.viz.export import Graph
 
-SUFFIXES = (".json", ".graphml", ".parquet")
+SUFFIXES = (".json", ".graphml", ".gexf", ".parquet")
 
 
 @click.command(cls=ReadingCommand)
@@ -28,6 +28,9 @@ SUFFIXES = (".json", ".graphml", ".parquet")
     help="Include memories in this state; repeatable.",
 )
 @click.option("--limit", type=click.IntRange(min=0), help="Maximum number of memories; the most relevant are kept.")
+@click.option(
+    "--memories-only", is_flag=True, help="Leave out what memories name: files, persons, releases, tags and so on."
+)
 @pass_settings
 def export(
     settings: Settings,
@@ -37,8 +40,13 @@ def export(
     until: str | None,
     include: tuple[str, ...],
     limit: int | None,
+    *,
+    memories_only: bool,
 ) -> None:
-    """Write the memories that may be shown and the links between them, atomically."""
+    """Write the memories that may be shown, what they name, and the links between all, atomically.
+
+    With --include records the commits of a history are among them, with their files, persons and releases.
+    """
     from memgraph.store.purge.exports import note_exports
     from memgraph.viz.export import shown_graph
     from memgraph.viz.files import write_files
@@ -47,15 +55,31 @@ def export(
     if path.suffix not in SUFFIXES:
         raise click.UsageError(f"FILE must end in {', '.join(SUFFIXES)}: the suffix selects the format")
     with opened(settings) as memory, progress(settings, "collecting the graph"):
-        graph = shown_graph(memory.store, project_id=project, since=since, until=until, include=include, limit=limit)
+        graph = shown_graph(
+            memory.store,
+            project_id=project,
+            since=since,
+            until=until,
+            include=include,
+            limit=limit,
+            named=not memories_only,
+        )
     contents = _contents(path, graph)
     write_files(contents)
     note_exports(memory.store.config.home, "viz export", *contents, at=memory.store.now())
     steps = sum(edge["relation"] == "NEXT" for edge in graph.edges)
-    memories, links = len(graph.nodes), len(graph.edges) - steps
-    document = {"files": [str(one) for one in contents], "memories": memories, "links": links, "next": steps}
+    things = sum("name" in node for node in graph.nodes)
+    memories, links = len(graph.nodes) - things, len(graph.edges) - steps
+    document = {
+        "files": [str(one) for one in contents],
+        "memories": memories,
+        "things": things,
+        "links": links,
+        "next": steps,
+    }
     counts = (
-        f"{count(memories, 'memory', 'memories')}, {count(links, 'link')} and {count(steps, 'step')} to the next one"
+        f"{count(memories, 'memory', 'memories')}, {count(things, 'thing')} that they name, {count(links, 'link')} and "
+        f"{count(steps, 'step')} to the next one"
     )
     emit(settings, document, f"Wrote {counts} to {plain(' and '.join(str(one) for one in contents))}.")
 
@@ -65,10 +89,10 @@ def _contents(path: Path, graph: Graph) -> dict[Path, bytes]:
         from memgraph.viz.export import node_link
 
         return {path: node_link(graph)}
-    if path.suffix == ".graphml":
-        from memgraph.viz.export import graphml
+    if path.suffix in (".graphml", ".gexf"):
+        from memgraph.viz.export import gexf, graphml
 
-        return {path: graphml(graph)}
+        return {path: gexf(graph) if path.suffix == ".gexf" else graphml(graph)}
     from memgraph.viz.export import graph_parquet
 
     nodes, edges = graph_parquet(graph)

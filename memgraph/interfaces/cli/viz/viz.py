@@ -19,7 +19,7 @@ VIEWS: dict[str, Entry] = {
     "export": Entry(
         "viz.export",
         "export",
-        "Write the graph to FILE: .json (node-link), .graphml, or .parquet (two tables).",
+        "Write the graph to FILE: .json (node-link), .graphml, .gexf, or .parquet (two tables).",
         "look",
     ),
 }

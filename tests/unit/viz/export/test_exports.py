@@ -19,7 +19,8 @@ from defusedxml import ElementTree
 
 from memgraph import StorageError
 from memgraph.errors import MissingExtraError
-from memgraph.viz.export import Graph, graph_parquet, graphml, node_kinds, node_link, series_parquet, shown_graph
+from memgraph.testing import FakeClock
+from memgraph.viz.export import Graph, gexf, graph_parquet, graphml, node_kinds, node_link, series_parquet, shown_graph
 from memgraph.viz.files import make_folder, write_files
 from memgraph.viz.series import Point, Series
 from tests.unit.viz.conftest import HOSTILE
@@ -94,6 +95,43 @@ def test_networkx_reads_the_graphml(graph: Graph, ids: dict[str, str]) -> None:
     assert (link["relation"], link["score"], link["reason"]) == ("RELATED_TO", 0.5, printable(HOSTILE["control"]))
     names = [key.attrib["attr.name"] for key in ElementTree.fromstring(written) if key.tag.endswith("key")]
     assert "location" not in names  # nobody said any
+
+
+def test_networkx_reads_the_gexf(graph: Graph, ids: dict[str, str]) -> None:
+    read = nx.read_gexf(io.BytesIO(gexf(graph)))
+    assert (read.is_directed(), len(read), read.size()) == (True, 8, LINKS)
+    plain = read.nodes[ids["plain"]]
+    assert (plain["is_pinned"], plain["duration_seconds"], json.loads(plain["tags"])) == (False, 2.5, ["t"])
+    assert plain["content"].startswith(plain["label"].rstrip("…"))
+
+
+@pytest.mark.parametrize("written", [graphml, gexf])
+def test_what_memories_name_are_nodes(opened: Any, tmp_path: Path, written: Any) -> None:
+    commit = {
+        "project_id": "web",
+        "git_commit": "a" * 40,
+        "agents_involved": ["Ada"],
+        "release": "1.0",
+        "source": "commit",
+    }
+    changes = [{"path": "new.py", "kind": "R", "added": 1, "removed": 1, "was": "old.py"}]
+    with opened(tmp_path, FakeClock()) as store:
+        store.insert_memory(
+            {"type": "episodic", "content": "Moved", "outcome": "success", "changes": changes, **commit}
+        )
+        graph, without = shown_graph(store, include={"records"}, named=True), shown_graph(store, named=True)
+    assert without == NOTHING
+    read = nx.MultiDiGraph((nx.read_graphml if written is graphml else nx.read_gexf)(io.BytesIO(written(graph))))
+    called = {key: (node["type"], node.get("name")) for key, node in read.nodes(data=True)}
+    joined = {(called[one], edge["relation"], called[other]) for one, other, edge in read.edges(data=True)}
+    episode = ("episodic", None)
+    assert joined >= {
+        (episode, "CHANGED", ("file", "new.py")),
+        (("file", "old.py"), "RENAMED", ("file", "new.py")),
+        (episode, "AUTHORED_BY", ("person", "Ada")),
+        (episode, "IN_RELEASE", ("release", "1.0")),
+        (episode, "OF_COMMIT", ("commit", "a" * 40)),
+    }
 
 
 def test_polars_reads_the_tables(graph: Graph, ids: dict[str, str]) -> None:
