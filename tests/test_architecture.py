@@ -99,15 +99,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "llm",
         "annotate default",
     ),
-    "extraction.readers": (
-        "files",
-        "source",
-        "documents",
-        "history",
-        "trials",
-        "ci_failures codex tool_uses",
-        "builds ci_log junit transcripts turns",
-    ),
     "extraction.rules": (
         "subjects prose grounds session_steps",
         "findings changes",

@@ -70,10 +70,6 @@ class BuildTask(Model):
         The whole message of a commit without trailers and markup, at most `MAX_TEXT_CHARS` characters.
     changes : list of ChangedFile
         The files of `files_changed`, each with what happened to it.
-    is_merge : bool
-        Whether a commit has more than one parent.
-    signed_as : str or None
-        How the commit spells its author, where `agent_name` is another spelling of the same person.
     mentions, closes : list of int
         Issues and pull requests of the same repository that the message mentions; those that it says it closes.
     undoes, sweeps : list of str
@@ -108,8 +104,6 @@ class BuildTask(Model):
     kind: CommitKind | None = None
     text: LogText = ""
     changes: Annotated[list[ChangedFile], Field(max_length=100_000)] = Field(default_factory=list)
-    is_merge: bool = False
-    signed_as: Name | None = None
     mentions: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     closes: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)

@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.extraction.readers.history.git import work_tree_state
+from memgraph.extraction.readers.git import work_tree_state
 from memgraph.fold.tasks import CARRIED_BY, COMPLETED_BY, HANDOFF, LEARNED_BY, LEDGER, ledger_key
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_COUNT, Name, Prose, checked

@@ -14,9 +14,9 @@ import memgraph
 from memgraph.config import load_config
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.extraction.readers import BuildLogReader, Reader, SavedGitLogReader
-from memgraph.extraction.readers.history import git as git_reader
-from memgraph.extraction.readers.history.commit_sessions import grouped
-from memgraph.extraction.readers.history.commits import RecentCommits
+from memgraph.extraction.readers import git as git_reader
+from memgraph.extraction.readers.commits import RecentCommits
+from memgraph.extraction.readers.sittings import grouped
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from tests.fuzz.harness import Target, afterwards

@@ -16,7 +16,7 @@ import memgraph
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding import NoEmbedder
-from memgraph.extraction.readers.builds import BuildLogReader
+from memgraph.extraction.readers import BuildLogReader
 from memgraph.extraction.readers.ci_log import CiLogReader
 from memgraph.extraction.readers.junit import JunitReader
 from memgraph.extraction.readers.source import Reader

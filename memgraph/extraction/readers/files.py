@@ -1,4 +1,4 @@
-"""Opening of files: decompress gzip, reject binary files, and limit the length of lines."""
+"""What is read is foreign: files are opened within limits (gzipped or not), and their texts are cleaned."""
 
 from __future__ import annotations
 
@@ -7,114 +7,62 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from memgraph.disk.files import open_regular
 from memgraph.errors import SourceError
+from memgraph.extraction.secrets import redact
+from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024
 """Maximum unpacked size, against decompression bombs."""
+MAX_OUTPUT_CHARS = 8_000
+"""Maximum characters of a call's or program's output, of which beginning and end are kept."""
+MAX_SAID_CHARS = 4_000
+"""Maximum characters of a statement by an agent or person."""
+MAX_LINE_CHARS = 240
+"""Maximum characters of a description."""
 _MAX_UTF16_BYTES = 256 * 1024 * 1024
+_MAX_HELD_BYTES = 16 * 1024 * 1024
+"""An unpacked file of this size is held in memory, a larger one on disk."""
 _CHUNK_BYTES = 1024 * 1024
 _HEAD_BYTES = 8192
-_GZIP = b"\x1f\x8b"
+_LAST_DAY = 2_900_000
+_UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1a\x1c-\x1f]")
-
-
-class Unpacked(io.RawIOBase):
-    """The content of a gzip stream. A truncated stream ends early; `problem` then says so.
-
-    Parameters
-    ----------
-    packed : binary file
-        Closed with this.
-    limit : int
-        Maximum number of bytes.
-    """
-
-    def __init__(self, packed: BinaryIO, limit: int = MAX_UNPACKED_BYTES) -> None:
-        packed.seek(0)
-        self._packed = packed
-        self._file = gzip.GzipFile(fileobj=packed, mode="rb")
-        self._limit = limit
-        self.problem: str | None = None
-
-    def readable(self) -> bool:
-        """Whether it can be read: yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether it can be sought: by reading."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position in the unpacked bytes."""
-        return self._file.tell()
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a position from the start, at most to the end."""
-        target = offset if whence == io.SEEK_SET else self.tell() + offset
-        if target < self.tell():
-            self._file.rewind()
-            self.problem = None
-        while self.tell() < target and self._next(min(_CHUNK_BYTES, target - self.tell())):
-            pass
-        return self.tell()
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; return 0 at the end."""
-        data = self._next(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        """Close the packed file, too."""
-        self._packed.close()
-        super().close()
-
-    def _next(self, size: int) -> bytes:
-        if self.problem or not size:
-            return b""
-        if self.tell() >= self._limit:
-            self.problem = f"unpacks to more than {self._limit:,} bytes; the rest was not read"
-            return b""
-        try:
-            return self._file.read1(size)
-        except EOFError:
-            self.problem = "the gzip data is truncated; everything before that was read"
-        except (OSError, zlib.error):
-            self.problem = "the gzip data is damaged; the rest was not read"
-        return b""
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_])")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
+def opened(path: Path) -> Iterator[tuple[IO[bytes], str | None]]:
     """Open a text file, gzipped or not, for a block; UTF-16 is read as UTF-8.
 
     Yields
     ------
-    (binary file, function)
-        The seekable bytes; and a function that says, after reading, why they ended too early, if they did.
+    (binary file, str or None)
+        The seekable bytes, and why they end too early, if they do.
 
     Raises
     ------
     SourceError
         The file does not exist, is unreadable, or is not text.
     """
+    problem = None
     try:
-        raw = open_regular(path, follows_links=True)
+        raw: IO[bytes] = open_regular(path, follows_links=True)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", path=path) from None
-    unpacked: Unpacked | None = None
     try:
-        if raw.read(2) == _GZIP:
-            unpacked = Unpacked(raw)
-            raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
+        if raw.read(2) == b"\x1f\x8b":
+            raw, problem = _unpacked(raw)
         raw.seek(0)
         if (data := raw.read(2)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
             data += raw.read(_MAX_UTF16_BYTES)
@@ -123,22 +71,36 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
             raw.close()
             raw = io.BytesIO(data.decode("utf-16", "replace").encode())
         raw.seek(0)
-        if _is_binary(raw.read(_HEAD_BYTES)):
+        head = raw.read(_HEAD_BYTES).decode("utf-8", errors="replace")
+        if len(_UNREADABLE.findall(head)) * 5 > len(head):
             raise SourceError("contains binary data, not UTF-8 text", path=path)
         raw.seek(0)
-        yield raw, lambda: unpacked.problem if unpacked else None
+        yield raw, problem
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from None
     finally:
         raw.close()
 
 
-def _is_binary(head: bytes) -> bool:
-    text = head.decode("utf-8", errors="replace")
-    return len(_UNREADABLE.findall(text)) * 5 > len(text)
+def _unpacked(packed: IO[bytes]) -> tuple[IO[bytes], str | None]:
+    """Return a copy of the content of a gzip file, and why it ends too early, if it does."""
+    packed.seek(0)
+    copy: IO[bytes] = SpooledTemporaryFile(_MAX_HELD_BYTES)  # noqa: SIM115 (closed by the caller)
+    with packed, gzip.GzipFile(fileobj=packed, mode="rb") as content:
+        while copy.tell() < MAX_UNPACKED_BYTES:
+            try:
+                chunk = content.read1(_CHUNK_BYTES)
+            except EOFError:
+                return copy, "the gzip data is truncated; everything before that was read"
+            except (OSError, zlib.error):
+                return copy, "the gzip data is damaged; the rest was not read"
+            if not chunk:
+                return copy, None
+            copy.write(chunk)
+    return copy, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; the rest was not read"
 
 
-def lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES, offset: int = 0) -> Iterator[tuple[int, bytes, bool]]:
+def lines(stream: IO[bytes], limit: int = MAX_LINE_BYTES, offset: int = 0) -> Iterator[tuple[int, bytes, bool]]:
     r"""Yield (offset after it, line, whether it ended in \n); of an over-long line only slightly more than `limit`."""
     while line := stream.readline(limit + 2):
         offset += len(line)
@@ -149,7 +111,7 @@ def lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES, offset: int = 0) -> Ite
         yield offset, line.removesuffix(b"\n").removesuffix(b"\r"), terminated
 
 
-def text_lines(stream: BinaryIO, limit: int = 64 * 1024) -> Iterator[str]:
+def text_lines(stream: IO[bytes], limit: int = 64 * 1024) -> Iterator[str]:
     """Yield each line as text with invalid UTF-8 replaced; lines over `limit` bytes are truncated."""
     for _, line, _ in lines(stream, limit):
         yield line[:limit].decode("utf-8-sig", errors="replace")
@@ -176,3 +138,83 @@ def files_below(folder: Path, endings: frozenset[str], *, hidden: bool = False) 
             if ending(path) in endings and (hidden or not name.startswith(".")) and not path.is_symlink():
                 found.append(path)
     return sorted(found)
+
+
+def storable_text(text: str) -> str:
+    """Return `text` without unstorable characters: NUL and lone surrogates."""
+    return _UNSTORABLE.sub("", text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return `text` if it fits, otherwise its beginning and end: logs report failures at their end.
+
+    Secrets are redacted before truncation: half of one would not be recognised.
+    """
+    if len(text) <= limit:
+        return text
+    text = redact(text).value
+    if len(text) <= limit:
+        return text
+    half = (limit - 40) // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
+
+
+def cleaned(value: object, limit: int) -> str:
+    """Return a text in storable form: shortened, stripped, without terminal codes; "" for other values."""
+    if not isinstance(value, str):
+        return ""
+    text = shortened(value, 2 * limit)
+    return storable_text(shortened(without_ansi(text).replace("\r\n", "\n").strip(), limit))
+
+
+def one_line(value: object, limit: int = MAX_LINE_CHARS) -> str:
+    """Return a text as one line of at most `limit` characters."""
+    return beginning(" ".join(cleaned(value, 8 * limit).split()), limit)
+
+
+def beginning(text: str, limit: int) -> str:
+    """Return `text` if it fits, otherwise its beginning and an ellipsis; no secret is cut in half."""
+    return text if len(text) <= limit else f"{redact(text).value[: limit - 1]}…"
+
+
+def end(text: str, limit: int) -> str:
+    """Return `text` if it fits, otherwise its end; no secret is cut in half."""
+    return text if len(text) <= limit else redact(text).value[-limit:]
+
+
+def named(value: object, default: str) -> str:
+    """Return a text or integer as a storable name, or `default`."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return str(value)
+    return one_line(value, 300) or default
+
+
+def without_ansi(text: str) -> str:
+    """Return a text without terminal escape sequences."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def time_of(value: object) -> str | None:
+    """Return an ISO 8601 text in canonical form, or None if it is invalid."""
+    if not isinstance(value, str) or len(value) > 64:
+        return None
+    try:
+        return to_iso(value)
+    except ValueError:
+        return None
+
+
+def changed_at(path: Path) -> str:
+    """Return a file's modification time, used as the time of an undated log's run."""
+    try:
+        return to_iso(datetime.fromtimestamp(int(path.stat().st_mtime), UTC))
+    except (OSError, OverflowError, ValueError):
+        return undated(0)
+
+
+def undated(number: int) -> str:
+    """Return the time assigned to an undated trial: trial `number` is that day after 2000-01-01, UTC.
+
+    This keeps the order, precedes everything that is dated, and does not depend on the time of reading.
+    """
+    return to_iso(_UNDATED_START + timedelta(days=min(max(number, 0), _LAST_DAY)))

@@ -8,14 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from io import StringIO
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, Part, parts_of, whole
-from memgraph.extraction.readers.source import (
+from memgraph.extraction.readers.files import (
     MAX_OUTPUT_CHARS,
-    FileReader,
-    SourceRecord,
     changed_at,
     cleaned,
     end,
@@ -23,6 +20,7 @@ from memgraph.extraction.readers.source import (
     one_line,
     time_of,
 )
+from memgraph.extraction.readers.source import MAX_WHOLE_BYTES, Document, FileReader, Part
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.text import lazy_re as re
@@ -69,11 +67,8 @@ class JunitReader(FileReader):
 
     kind = "junit"
 
-    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
-        """Yield one record per report; see `Reader.records`."""
-        return whole(self._path, cursor, self._parts)
-
-    def _parts(self, stream: BinaryIO, mark: str) -> Iterator[Part]:
+    def parts(self, document: Document) -> Iterator[Part]:
+        """Yield what could not be read, then the build."""
         from xml.etree.ElementTree import ParseError  # the parsing itself is defusedxml's
 
         from defusedxml import DefusedXmlException
@@ -81,7 +76,7 @@ class JunitReader(FileReader):
         report = _Report()
         problem = ""
         try:
-            report.read(_legal(stream.read(MAX_WHOLE_BYTES)))
+            report.read(_legal(document.stream.read(MAX_WHOLE_BYTES)))
         except DefusedXmlException:
             problem = "declares entities, which is not allowed"
         except (ParseError, LookupError) as error:  # LookupError: an unknown encoding
@@ -89,21 +84,22 @@ class JunitReader(FileReader):
         except ValueError as error:
             problem = str(error)
         if not report.is_one:
-            raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self._path)
+            raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self.path)
         if problem:
             yield Part(None, 1, f"{problem}; what was read before it is kept as a partial build")
-        name = f"junit-{report.name or 'tests'}-{report.started or mark}"
+        name = f"junit-{report.name or 'tests'}-{report.started or document.mark}"
         fields = {
             "build_id": name[:380],
             "project_id": self.project_id,
+            "tasks": report.tasks,
             "build_summary": report.summary(is_whole=not problem),
             "build_outcome": report.outcome(),
-            "started_at": report.started or changed_at(self._path),
-            "completed_at": report.completed() or changed_at(self._path),
+            "started_at": report.started or changed_at(self.path),
+            "completed_at": report.completed() or changed_at(self.path),
             "source": "test report",
             "trust_class": "tool",
         }
-        yield from parts_of("report", fields, report.tasks, len(report.tasks) or 1)
+        yield Part(fields, len(report.tasks) or 1, place="report")
 
 
 def _legal(data: bytes) -> str:

@@ -10,28 +10,34 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, NamedTuple
 
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.codex import Rollout, object_of
-from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, loaded, numbered_id, part_of, whole
-from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
-from memgraph.extraction.readers.source import (
+from memgraph.extraction.readers.files import (
+    MAX_LINE_BYTES,
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
-    SourceRecord,
     cleaned,
     end,
+    lines,
     named,
     one_line,
-    overall,
-    project_of,
-    project_of_directory,
+    opened,
     time_of,
     undated,
 )
-from memgraph.extraction.readers.tool_uses import change_of, description_of, is_own, listed, outcome_of
-from memgraph.model.build import BuildTask
+from memgraph.extraction.readers.source import (
+    MAX_BUILD_TASKS,
+    Document,
+    FileReader,
+    Part,
+    loaded,
+    overall,
+    project_of,
+    project_of_directory,
+)
+from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
 _HEAD_LINES = 200
@@ -63,140 +69,112 @@ _NOTHING_DONE = re.compile(
 _TAGS = re.compile(r"</?tool_use_error>")
 
 
-class TranscriptReader:
+class TranscriptReader(FileReader):
     """Reads a transcript of Claude Code (``~/.claude/projects/**/*.jsonl``) or a log of Codex (``~/.codex/sessions/**/*.jsonl``).
 
     Each tool use with a result becomes a task; one that is still running is read when it is done. A use that the user
     rejected is not a task but an intervention with the words they gave. What the agent said before the user's next message is
-    the last task's lesson. A transcript that has grown yields its sessions again.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of JSON lines, optionally gzipped.
-    project_id : str, optional
-        Default: the name of the git work tree that the session's working directory is in, else the directory's own.
-    max_line_bytes : int
-        Longer lines are skipped.
+    the last task's lesson. A transcript that has grown yields its sessions again. The default project is the name of the git
+    work tree that the session's working directory is in, else the directory's own.
     """
 
     kind = "transcripts"
 
-    def __init__(
-        self, path: str | Path, *, project_id: str | None = None, max_line_bytes: int = MAX_LINE_BYTES
-    ) -> None:
-        self._path = Path(path).absolute()
-        self._given = project_of(self._path, project_id) if project_id is not None else None
-        self._max_line_bytes = max_line_bytes
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
+    @cached_property
     def project_id(self) -> str:
         """The given project, else that of the working directory, else the file's name."""
-        return self._given or self._head[1] or project_of(self._path, None)
+        return self.given or self._head[1] or project_of(self.path, None)
 
     @property
     def source_id(self) -> str:
         """``transcripts:`` and the session (with the subagent, if it is one's), else the path."""
-        return f"transcripts:{self._head[0] or self._path}"
+        return f"transcripts:{self._head[0] or self.path}"
 
     def count(self) -> int | None:
         """Return the number of non-blank lines."""
-        with opened(self._path) as (stream, _):
+        with opened(self.path) as (stream, _):
             return sum(1 for _, line, _ in lines(stream, 64) if line.strip())
-
-    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
-        """Yield one record per session, and one per unreadable line; see `Reader.records`."""
-        return whole(self._path, cursor, lambda stream, _: self._parts(stream))
 
     @cached_property
     def _head(self) -> tuple[str, str]:
         """Return the session that the file is named after, else the first one; and the first working directory's name."""
         sessions: list[str] = []
         project = ""
-        stem = self._path.name.lower().removesuffix(".gz").removesuffix(ending(self._path))
-        with opened(self._path) as (stream, _):
-            for _, entry, _ in islice(self._entries(stream), _HEAD_LINES):
+        with opened(self.path) as (stream, _):
+            for _, entry, _ in islice(_entries(stream, self._max_line_bytes), _HEAD_LINES):
                 if isinstance(entry, dict) and (session := _session_of(entry)):
                     sessions.append(session)
                     project = project or project_of_directory(entry.get("cwd"))
-        return next((one for one in sessions if one == stem), next(iter(sessions), "")), project
+        return next((one for one in sessions if one == self.stem.lower()), next(iter(sessions), "")), project
 
-    def _entries(self, stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | str, bool]]:
-        """Yield (number of the line, entry or what is wrong with it, whether the line is finished), from the beginning."""
-        stream.seek(0)
-        rollout = Rollout()
-        for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
-            if line.strip():
-                entry = entry_of(line, self._max_line_bytes)
-                yield number, rollout.translated(entry) if isinstance(entry, dict) else entry, terminated
-
-    def _parts(self, stream: BinaryIO) -> Iterator[Part]:
+    def parts(self, document: Document) -> Iterator[Part]:
+        """Yield the lines that cannot be read, then the sessions."""
         sessions: dict[str, _Session] = {}
         is_told = False
-        left = self._left(stream)
-        for number, entry, terminated in self._entries(stream):
+        entries = _entries(document.stream, self._max_line_bytes)
+        left = _left(document.stream, self._max_line_bytes)
+        for number, entry, terminated in entries:
             if isinstance(entry, str):
                 unfinished = "" if terminated else "; the last line is not finished"
-                yield Part(None, 1, f"line {number}: {entry}{unfinished}")
+                yield Part(None, 1, f"{entry}{unfinished}", f"line {number}")
                 is_told = True
                 continue
             key, kind = _session_of(entry), entry.get("type")
             if not key and (not isinstance(kind, str) or kind in {"user", "assistant"}):
-                yield Part(None, 1, f"line {number}: no entry of a session")
+                yield Part(None, 1, "no entry of a session", f"line {number}")
                 continue
             is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # it has no content to read
             if key and key not in sessions:
-                sessions[key] = _Session(
-                    key, self._given, agent="codex" if entry.get("program") == "codex" else "claude"
-                )
-            if (session := sessions.get(key)) and entry.get("uuid") not in left:
-                session.add(entry)
-                if len(session.tasks) >= MAX_BUILD_TASKS:
-                    yield session.part()
+                sessions[key] = _Session(key, self.given, "codex" if entry.get("program") == "codex" else "claude")
+            if key and entry.get("uuid") not in left:
+                sessions[key].add(entry)
         if not sessions and not is_told:
             raise SourceError(
-                "contains no session entry: not a Claude Code transcript and not a Codex log", path=self._path
+                "contains no session entry: not a Claude Code transcript and not a Codex log", path=self.path
             )
-        for session in sessions.values():
-            if not session.is_empty:
-                yield session.part()
+        yield from (session.part() for session in sessions.values() if session.tasks or session.interventions)
 
-    def _left(self, stream: BinaryIO) -> set[str | None]:
-        """Return the entries of branches that the user left by rewinding: another branch from the same entry has a later turn.
 
-        Parallel uses of tools branch, too, but no user speaks in their branches.
-        """
-        parents: dict[str, str | None] = {}
-        latest: dict[str | None, int] = {}
-        for _, told, _ in self._entries(stream):
-            entry = _message_of(told) if isinstance(told, dict) else {}
-            uuid, parent = entry.get("uuid"), entry.get("parentUuid")
-            if isinstance(uuid, str) and uuid not in parents and len(parents) < _MAX_SEEN:
-                parents[uuid] = parent if isinstance(parent, str) else None
-                latest[uuid] = len(parents) if _is_turn(entry) else 0
-        for uuid, parent in reversed(parents.items()):
-            if parent in parents:
-                latest[parent] = max(latest[parent], latest[uuid])
-        left: set[str | None] = set()
-        for uuid, parent in parents.items():
-            if parent in left or 0 < latest[uuid] < latest.get(parent, 0):
-                left.add(uuid)
-        return left
+def _entries(stream: IO[bytes], limit: int) -> Iterator[tuple[int, dict[str, Any] | str, bool]]:
+    """Yield (number of the line, entry or what is wrong with it, whether the line is finished), from the beginning."""
+    stream.seek(0)
+    rollout = Rollout()
+    for number, (_, line, terminated) in enumerate(lines(stream, limit), start=1):
+        if line.strip():
+            entry = _entry(line, limit)
+            yield number, rollout.translated(entry) if isinstance(entry, dict) else entry, terminated
+
+
+def _left(stream: IO[bytes], limit: int) -> set[str | None]:
+    """Return the entries of branches that the user left by rewinding: another branch from the same entry has a later turn.
+
+    Parallel uses of tools branch, too, but no user speaks in their branches.
+    """
+    parents: dict[str, str | None] = {}
+    latest: dict[str | None, int] = {}
+    for _, told, _ in _entries(stream, limit):
+        entry = _message_of(told) if isinstance(told, dict) else {}
+        uuid, parent = entry.get("uuid"), entry.get("parentUuid")
+        if isinstance(uuid, str) and uuid not in parents and len(parents) < _MAX_SEEN:
+            parents[uuid] = parent if isinstance(parent, str) else None
+            latest[uuid] = len(parents) if _is_turn(entry) else 0
+    for uuid, parent in reversed(parents.items()):
+        if parent in parents:
+            latest[parent] = max(latest[parent], latest[uuid])
+    left: set[str | None] = set()
+    for uuid, parent in parents.items():
+        if parent in left or 0 < latest[uuid] < latest.get(parent, 0):
+            left.add(uuid)
+    return left
 
 
 @dataclass
 class _Session:
-    """A session while it is read: its content since the last part, and the tool uses still running."""
+    """A session while it is read, with the tool uses still running."""
 
     key: str
     given_project: str | None
-    agent: str = "claude"
-    number: int = 1
+    agent: str
     records: int = 0
     project: str = ""
     cwd: str = ""
@@ -212,10 +190,6 @@ class _Session:
     interventions: list[dict[str, str]] = field(default_factory=list)
     running: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: dict[str, None] = field(default_factory=dict)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.tasks or self.interventions)
 
     def add(self, entry: dict[str, Any]) -> None:
         """Add a line."""
@@ -241,13 +215,13 @@ class _Session:
                 self._intervention(text_of(content))
 
     def part(self) -> Part:
-        """Return the content since the last part as a build."""
+        """Return the session as a build."""
         self._close()
         started = self.started or undated(0)
         project = self.given_project or self.project or "unnamed"
         outcome = overall(self.tasks)
         fields = {
-            "build_id": numbered_id(f"{self.agent}-{self.key}"[:380], self.number),
+            "build_id": f"{self.agent}-{self.key}"[:380],
             "project_id": project,
             "tasks": self.tasks,
             "user_interventions": self.interventions,
@@ -257,10 +231,7 @@ class _Session:
             "source": "transcript",
             "session_id": self.key.split(":")[0],
         }
-        part = part_of(f"session {self.key}", fields, self.records)
-        self.number, self.records, self.started = self.number + 1, 0, self.now
-        self.tasks, self.interventions = [], []
-        return part
+        return Part(fields, self.records, place=f"session {self.key}")
 
     def _answer(self, content: object) -> None:
         for block in blocks_of(content):
@@ -362,7 +333,7 @@ class _Session:
         return text
 
 
-def entry_of(line: bytes, limit: int) -> dict[str, Any] | str:
+def _entry(line: bytes, limit: int) -> dict[str, Any] | str:
     """Return a line's object, or the reason why it is invalid."""
     if len(line) > limit:
         return f"longer than {limit:,} bytes"
@@ -430,3 +401,136 @@ def _is_the_users(entry: dict[str, Any]) -> bool:
 
 
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+
+
+_CHANGE_CHARS = 600
+"""Maximum characters of the old and of the new text of an edit."""
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
+_ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
+"""Programs for which exit code 1 is a regular result."""
+
+_RUNS_A_CHECK = re.compile(
+    r"(?:\s{0,4}(?:cd\s[^&;|\n]{1,200}(?:&&|;)|[A-Z_][A-Z0-9_]{0,40}=\S{0,200}\s|(?:uv|poetry|pipenv|hatch|npx|python3? -m)\s(?:run\s)?))*"
+    r"\s{0,4}(?:pytest|unittest|tox|nox|jest|vitest|mypy|tsc|go|cargo|npm|pnpm|yarn|make)\b"
+)
+_FAILED = re.compile(
+    r"^(?:FAIL(?:\s+\S+\s+\d[\d.]*s)?|=+ .{0,80}\b[1-9]\d* (?:failed|errors?)\b.{0,80} =+|npm (?:error|ERR!) \S.{0,400}|error: could not compile\b.{0,200}|"
+    r"test result: FAILED\b.{0,200}|Tests:\s{1,8}[1-9]\d* failed\b.{0,200}|FAILED \((?:failures|errors)=.{1,40}\)|Found [1-9]\d* errors? in .{1,100})$",
+    re.MULTILINE,
+)
+"""Verdicts of programs that check, which a pipe hides from the exit code."""
+
+_OWN_TOOL = re.compile(r"mcp__(?:\w{1,80}_)?memgraph__")
+_OWN_COMMAND = re.compile(r"\s*(?:\S*/|uvx? (?:run )?)?memgraph\s")
+
+
+def is_own(tool: str, given: dict[str, Any]) -> bool:
+    """Return whether a use of a tool is one of memgraph itself: what it returns is in the memory already."""
+    if _OWN_TOOL.match(tool):
+        return True
+    command = given.get("command")
+    return tool in {"Bash", "shell"} and isinstance(command, str) and _OWN_COMMAND.match(command[:500]) is not None
+
+
+def change_of(description: str, given: dict[str, Any]) -> str:
+    """Return what an edit replaced by what, as far as it is short; of a new file only its name."""
+    edits = [given, *(one for one in listed(given.get("edits")) if isinstance(one, dict))]
+    lines = [description]
+    for edit in edits[:20]:
+        for sign, name in (("-", "old_string"), ("+", "new_string")):
+            text = cleaned(edit.get(name), 2 * _CHANGE_CHARS)
+            lines += [f"{sign} {line}" for line in text.splitlines()] if len(text) <= _CHANGE_CHARS else []
+    patch = [line for line in cleaned(given.get("patch"), 2 * _CHANGE_CHARS).splitlines() if line[:1] in {"-", "+"}]
+    lines += [f"{line[0]} {line[1:]}" for line in patch]
+    return cleaned("\n".join(lines), MAX_OUTPUT_CHARS)
+
+
+def listed(given: object) -> list[Any]:
+    """Return a list, or an empty one instead of anything else."""
+    return given if isinstance(given, list) else []
+
+
+def description_of(tool: str, given: dict[str, Any], file: str) -> str:
+    """Return a use of a tool in one line: the tool, and the file, command or subject."""
+    if tool == "Bash":
+        command = cleaned(given.get("command"), MAX_OUTPUT_CHARS).partition("\n")[0]
+        return f"Bash: {one_line(given.get('description')) or one_line(command)}"
+    if file:
+        return one_line(f"{tool} {file}")
+    asked = (given.get(name) for name in ("description", "pattern", "query", "url", "prompt", "subject"))
+    about = next(filter(None, map(one_line, asked)), "") or next(filter(None, map(one_line, given.values())), "")
+    return one_line(f"{tool}: {about}") if about else tool
+
+
+def outcome_of(command: str, output: str, *, is_error: bool) -> TaskOutcome:
+    """Return how a use ended; an exit code that answers a question is no failure, the verdict of a check that says so is one."""
+    if not is_error:
+        is_check = _RUNS_A_CHECK.match(command[:1_000]) is not None
+        return "failure" if is_check and _FAILED.search(output[-2_000:]) else "success"
+    code = _EXIT_CODE.match(output)
+    is_answer = code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1
+    return "success" if is_answer else "failure"
+
+
+class Turn(NamedTuple):
+    """One line of a transcript.
+
+    Attributes
+    ----------
+    by_agent : bool
+        Whether the agent wrote it.
+    text : str
+        What the agent said and gave to tools, except memgraph's; else what the user said and tools returned.
+    line : str
+        The whole line, of whatever kind.
+    calls : dict of str to str
+        Commands that the agent ran, by the id of the use.
+    results : dict of str to bool
+        Whether each use of a tool failed, by its id.
+    """
+
+    by_agent: bool
+    text: str
+    line: str
+    calls: dict[str, str]
+    results: dict[str, bool]
+
+
+def turns_of(path: Path) -> Iterator[Turn]:
+    """Yield the lines of a transcript of Claude Code or a log of Codex; unreadable ones are left out.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read.
+    """
+    rollout = Rollout()
+    with opened(path) as (stream, _):
+        for _, line, _ in lines(stream):
+            if isinstance(entry := _entry(line, MAX_LINE_BYTES), dict):
+                yield _turn(rollout.translated(entry), line.decode("utf-8", "replace"))
+
+
+def _turn(entry: dict[str, Any], line: str) -> Turn:
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    texts, calls, results = [text_of(content)], {}, {}
+    for block in blocks_of(content):
+        given = block.get("input")
+        if block.get("type") == "tool_use" and isinstance(given, dict):
+            if not is_own(str(block.get("name")), given):
+                texts += _texts(given)
+            if isinstance(given.get("command"), str):
+                calls[named(block.get("id"), "")] = given["command"]
+        elif block.get("type") == "tool_result":
+            results[named(block.get("tool_use_id"), "")] = block.get("is_error") is True
+            texts.append(text_of(block.get("content")))
+    return Turn(entry.get("type") == "assistant", "\n".join(texts), line, calls, results)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

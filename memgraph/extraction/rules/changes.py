@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memgraph.extraction.components import is_documentation, is_incidental
-from memgraph.extraction.readers.history.messages import is_bump
+from memgraph.extraction.readers.commits import is_bump
 from memgraph.extraction.rules.grounds import (
     CONNECTIVE,
     Weight,

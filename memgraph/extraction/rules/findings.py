@@ -7,7 +7,7 @@ from typing import Any
 
 from memgraph.extraction.components import component_name, components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
-from memgraph.extraction.readers.history.commit_sessions import is_sha
+from memgraph.extraction.readers.sittings import is_sha
 from memgraph.extraction.rules.subjects import Subject
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
 from memgraph.model.base import MAX_CONTENT_CHARS

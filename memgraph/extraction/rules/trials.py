@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, task_fingerprint
-from memgraph.extraction.readers.trials.taubench import READS
+from memgraph.extraction.readers.trials import changes_nothing
 from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import arguments_of, failures
@@ -153,7 +153,7 @@ def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers
 
 def _changes(calls: Sequence[BuildTask]) -> list[BuildTask]:
     """Return the calls that changed something."""
-    return [call for call in calls if call.outcome == "success" and not READS.match(call.command)]
+    return [call for call in calls if call.outcome == "success" and not changes_nothing(call.command)]
 
 
 def _stated_rules(task: BuildTask, answers: Sequence[str]) -> list[str]:

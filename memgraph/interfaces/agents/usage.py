@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from memgraph.extraction.readers.turns import Turn, turns_of
+from memgraph.extraction.readers.transcripts import Turn, turns_of
 from memgraph.interfaces.agents.sessions import Recalled
 from memgraph.model.ids import MIN_ID_CHARS
 

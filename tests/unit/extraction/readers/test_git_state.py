@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.history.git import work_tree_state
+from memgraph.extraction.readers.git import work_tree_state
 from memgraph.model.results.tasks import MAX_FILES, GitState
 from tests.unit.extraction.readers.test_git_readers import Repository
 

@@ -11,7 +11,7 @@ import pytest
 
 from memgraph.errors import SourceError
 from memgraph.extraction.readers import TranscriptReader
-from memgraph.extraction.readers import documents as documents_module
+from memgraph.extraction.readers import source as documents_module
 from memgraph.extraction.readers import transcripts as transcripts_module
 from memgraph.model.build import BuildEventLog
 

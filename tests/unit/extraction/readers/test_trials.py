@@ -20,8 +20,8 @@ from memgraph.extraction.readers import (
     TrajectoryReader,
     reflexion_reader,
 )
-from memgraph.extraction.readers.source import undated
-from memgraph.extraction.readers.trials.trajectories import went_wrong
+from memgraph.extraction.readers.files import undated
+from memgraph.extraction.readers.trials import went_wrong
 from memgraph.model.build import BuildEventLog
 
 AGAIN = "You have attempted to answer following question before and failed. The following reflection(s) give a plan."

@@ -1,25 +1,18 @@
-"""Commit sessions: one author's sitting becomes one build, and a revert refers to what it undoes.
-
-A build is a run of consecutive commits by one author, each within `MAX_GAP` of the one before, at most `MAX_COMMITS`.
-Its id derives from its first commit, so when a log grows at its end, only the last build changes or builds are added.
-One commit is processed at a time, and one build held.
-
-A commit that undoes another marks that one as a *failure*: this was unknown when the original was made, so the revert
-is the evidence. A commit that restores what was undone is a success, work in progress is partial, all else is a
-success.
-"""
+"""A history as builds: one author's sitting is one build. Who the authors are, and which release first contained a commit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
 
-from memgraph.extraction.readers.history.commits import Commit, FileChange, RecentCommits
-from memgraph.extraction.readers.history.messages import issues_in, kind_of, plain_text
-from memgraph.extraction.readers.source import SourceRecord, beginning, shortened, storable_text
+from memgraph.extraction.readers.commits import Commit, FileChange, RecentCommits, issues_in, kind_of, plain_text
+from memgraph.extraction.readers.files import beginning, shortened, storable_text
+from memgraph.extraction.readers.source import SourceRecord
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, TaskOutcome
+from memgraph.model.ids import canonical_name
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 
@@ -161,8 +154,6 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         kind=kind_of(title, [file.path for file in files], undoes=undoes, closes=bool(closes)),
         text=beginning(storable_text(plain_text(subject, commit.body)), MAX_TEXT_CHARS),
         changes=[_changed(file) for file in files if storable_text(file.path)],
-        is_merge=commit.is_merge,
-        signed_as=storable_text(commit.signed_as).strip()[:400] or None,
         mentions=mentions,
         closes=closes,
         undoes=[undoing.commit, *undoing.others] if undoing and undoing.commit and undoing.others else [],
@@ -211,3 +202,120 @@ def _moved(files: Sequence[FileChange], subject: str) -> tuple[list[str], dict[s
 
 def _paths(files: Iterable[str]) -> list[str]:
     return [path for file in files if (path := storable_text(file)[:_MAX_PATH_CHARS])]
+
+
+_MOST_NAMES = 4
+"""An address that more names use is that of a team or a machine."""
+_NOBODYS = re.compile(
+    r"(?:^|[.+_-])no-?reply@|^[^@]*$|@[^.]*$|@(?:.*\.)?(?:example|invalid|local|localhost|localdomain|test)(?:\.(?:com|net|org))?$",
+    re.IGNORECASE,
+)
+"""Addresses of nobody: without a domain, reserved (RFC 2606 and 6761), or that nobody reads."""
+_NUMBERED = re.compile(r"^\d+\+(?=.*@users\.noreply\.)")
+Spelling = tuple[str, str]
+"""A name and an address, as a commit has them."""
+
+
+def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
+    """Return the name of the person that each spelling means.
+
+    Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
+    is the first spelling of two words or more, else the first: so what is appended to a history changes it only for
+    those who get a full name, prove to be one person, or share their address with many.
+
+    Parameters
+    ----------
+    spellings : iterable of (str, str)
+        The oldest first; by git's mailmap, if there is one.
+
+    Notes
+    -----
+    Linear in the spellings (a union–find with path halving).
+    """
+    known = list(dict.fromkeys(spellings))
+    names_of: dict[str, set[str]] = defaultdict(set)
+    for name, address in known:
+        names_of[_address(address)].add(canonical_name(name))
+    parent = list(range(len(known)))
+
+    def root(one: int) -> int:
+        while parent[one] != one:
+            parent[one] = one = parent[parent[one]]
+        return one
+
+    first: dict[str, int] = {}
+    for place, (name, address) in enumerate(known):
+        mail, called = _address(address), canonical_name(name)
+        keys = [f"@{mail}"] if mail and len(names_of[mail]) <= _MOST_NAMES else []
+        for key in (*keys, *([called] if " " in called else [])):
+            one, other = sorted((root(first.setdefault(key, place)), root(place)))
+            parent[other] = one
+    called_: dict[int, str] = {}
+    for place, (name, _) in enumerate(known):
+        one = root(place)
+        if one not in called_ or (" " in name.strip() and " " not in called_[one].strip()):
+            called_[one] = name
+    return {spelling: called_[root(place)] for place, spelling in enumerate(known)}
+
+
+def _address(address: str) -> str:
+    """Return an address in the form in which it identifies a person; "" if it does not."""
+    return "" if _NOBODYS.search(address) else _NUMBERED.sub("", address.strip().casefold())
+
+
+_MAX_RELEASED = 200_000
+"""Commits beyond these, which are the oldest, get no release."""
+_MAX_TAGS = 20_000
+_VERSION = re.compile(
+    r"(?:[\w.@/-]{1,60}[-_/@])?[vV]?\d{1,8}(?:[._]\d{1,8}){1,3}(?:[.-]?(?:a|b|c|rc|alpha|beta|pre|preview|post|final|m)[.-]?\d{0,4})?"
+)
+"""A tag that names a version: ``v2.1``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``."""
+
+
+def tagged(lines: Iterable[str]) -> dict[str, str]:
+    """Return the first release of each tagged commit, oldest release first.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        A line per tag, oldest first: type, id, peeled type and peeled id of its object, empty where it has none, and its
+        name, separated by tabs.
+    """
+    found: dict[str, str] = {}
+    for line in lines:
+        kind, sha, peeled_kind, peeled_sha, name = [*line.split("\t", 4), "", "", "", ""][:5]
+        commit = sha if kind == "commit" else peeled_sha if peeled_kind == "commit" else ""
+        if commit and _VERSION.fullmatch(name):
+            found.setdefault(commit, name)
+            if len(found) == _MAX_TAGS:
+                break
+    return found
+
+
+def first_releases(lines: Iterable[str], releases: Mapping[str, str]) -> dict[str, str]:
+    """Return the first release that contains each commit, without those that none contains.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        A line per commit with its parents, each commit after all of its children.
+    releases : mapping
+        As returned by `tagged`.
+
+    Notes
+    -----
+    A commit is contained in what contains its children, so one pass suffices. Linear in commits and parents.
+    """
+    ranks = {commit: rank for rank, commit in enumerate(releases)}
+    names = list(releases.values())
+    none = len(names)
+    first: dict[str, int] = {}
+    for line in lines:
+        commit, *parents = line.split()
+        if len(first) >= _MAX_RELEASED:
+            break
+        rank = first[commit] = min(first.get(commit, none), ranks.get(commit, none))
+        if rank < none:
+            for parent in parents:
+                first[parent] = min(first.get(parent, none), rank)
+    return {commit: names[rank] for commit, rank in first.items() if rank < none}

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import shutil
 from array import array
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import IO
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.files import Unpacked, lines, opened
-from memgraph.extraction.readers.history.commit_sessions import grouped
-from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
-from memgraph.extraction.readers.history.people import Spelling, persons
+from memgraph.extraction.readers.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.files import lines, opened
+from memgraph.extraction.readers.sittings import Spelling, grouped, persons
 from memgraph.extraction.readers.source import FileReader, SourceRecord
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import month_of
@@ -66,7 +62,6 @@ class SavedGitLogReader(FileReader):
         super().__init__(path, project_id=project_id)
         self._oldest = ""
         self._people: dict[Spelling, str] = {}
-        self._problem: str | None = None
 
     @property
     def source_id(self) -> str:
@@ -75,14 +70,14 @@ class SavedGitLogReader(FileReader):
         A log saved with a limit (``-n``) begins at a different commit each time and counts as another source.
         """
         if not self._oldest:
-            with self._open() as stream:
+            with opened(self.path) as (stream, _):
                 offsets = self._offsets(stream)
                 self._oldest = _sha_at(stream, offsets[0]) if offsets else ""
         return f"gitlog:{self.project_id}:{self._oldest or 'empty'}"
 
     def count(self) -> int | None:
         """Return the number of commits."""
-        with self._open() as stream:
+        with opened(self.path) as (stream, _):
             return len(self._offsets(stream))
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
@@ -91,12 +86,12 @@ class SavedGitLogReader(FileReader):
         A cursor holds the last final commit and the number of commits before it; if these no longer match, the history
         was rewritten, and all of it is read again.
         """
-        with self._open() as stream:
+        with opened(self.path) as (stream, problem):
             offsets = self._offsets(stream)
             done = self._done(stream, offsets, cursor or "")
             start = (cursor or "") if done else ""
-            if self._problem:
-                yield SourceRecord(None, start, 0, self._problem)
+            if problem:
+                yield SourceRecord(None, start, 0, problem)
             recent = RecentCommits()
             for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
                 earlier = _commit_at(stream, offset, {})
@@ -108,16 +103,7 @@ class SavedGitLogReader(FileReader):
             )
             yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
 
-    @contextmanager
-    def _open(self) -> Iterator[BinaryIO]:
-        """Open the log for a block; a packed one is unpacked to a temporary file first, since it is read backwards."""
-        with opened(self._path) as (stream, problem), TemporaryFile() as copy:
-            if is_packed := isinstance(getattr(stream, "raw", None), Unpacked):
-                shutil.copyfileobj(stream, copy)
-            self._problem = problem()
-            yield copy if is_packed else stream
-
-    def _offsets(self, stream: BinaryIO) -> array[int]:
+    def _offsets(self, stream: IO[bytes]) -> array[int]:
         """Return the offsets of the commits, oldest first."""
         stream.seek(0)
         offsets = array("Q")
@@ -133,7 +119,7 @@ class SavedGitLogReader(FileReader):
             offset = after
         if has_content and not offsets:
             problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
-            raise SourceError(problem, path=self._path)
+            raise SourceError(problem, path=self.path)
         if len(offsets) > 1:
             first, last = _commit_at(stream, offsets[0], {}), _commit_at(stream, offsets[-1], {})
             if not (isinstance(first, Commit) and isinstance(last, Commit) and first.when < last.when):
@@ -142,7 +128,7 @@ class SavedGitLogReader(FileReader):
         self._people = persons(authors)
         return offsets
 
-    def _done(self, stream: BinaryIO, offsets: array[int], cursor: str) -> int:
+    def _done(self, stream: IO[bytes], offsets: array[int], cursor: str) -> int:
         match = _CURSOR.fullmatch(cursor)
         index = int(match[2]) if match else len(offsets)
         if match and index < len(offsets) and _sha_at(stream, offsets[index]) == match[1]:
@@ -150,24 +136,23 @@ class SavedGitLogReader(FileReader):
         return 0
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield (line without colours, offset after it in what is read); lines over the limit are truncated."""
     for after, raw, _ in lines(stream, MAX_LINE_BYTES):
         line = raw.removeprefix(codecs.BOM_UTF8)
         yield _COLOUR.sub(b"", line) if b"\x1b" in line else line, after
 
 
-def _sha_at(stream: BinaryIO, offset: int) -> str:
+def _sha_at(stream: IO[bytes], offset: int) -> str:
     stream.seek(offset)
     match = _COMMIT.match(next(_lines(stream), (b"", 0))[0])
     return match[1].decode() if match else ""
 
 
-def _commit_at(stream: BinaryIO, offset: int, people: Mapping[Spelling, str]) -> Commit | str:
+def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -> Commit | str:
     """Read the commit at `offset`; a string is the reason why it cannot be read."""
     sha = _sha_at(stream, offset)
     author, address, date, read = "", "", "", 0
-    is_merge = False
     message: list[str] = []
     files: list[FileChange] = []
     is_head, is_message = True, False
@@ -181,8 +166,6 @@ def _commit_at(stream: BinaryIO, offset: int, people: Mapping[Spelling, str]) ->
             is_head, is_message = not is_blank, is_blank
             if match := _AUTHOR.match(line):
                 author, address, date = match[1].strip(), match[2] or "", match[3] or date
-            elif line.startswith("Merge:"):
-                is_merge = True
             elif line.startswith(("Date:", "AuthorDate:")):
                 date = line.partition(":")[2].strip()
         elif is_message and (is_blank or line.startswith("    ")):
@@ -195,9 +178,7 @@ def _commit_at(stream: BinaryIO, offset: int, people: Mapping[Spelling, str]) ->
     if (when := _date(date)) is None:
         said = f" “{date[:60]}”" if date else ""
         return f"commit {sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
-    person = people.get((author, address), author)
-    spelling = author if author != person else ""
-    return Commit(sha, person, when, "\n".join(message), tuple(files), is_merge=is_merge, signed_as=spelling)
+    return Commit(sha, people.get((author, address), author), when, "\n".join(message), tuple(files))
 
 
 def _date(text: str) -> datetime | None:

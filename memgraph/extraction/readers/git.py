@@ -16,10 +16,8 @@ from typing import IO
 
 from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
-from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
-from memgraph.extraction.readers.history.people import Spelling, persons
-from memgraph.extraction.readers.history.releases import first_releases, tagged
+from memgraph.extraction.readers.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.sittings import Spelling, first_releases, grouped, is_sha, persons, tagged
 from memgraph.extraction.readers.source import SourceRecord, project_of
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.results.tasks import MAX_FILES, GitState
@@ -409,12 +407,9 @@ def _parsed(tokens: Iterator[str], people: Mapping[Spelling, str]) -> Iterator[C
 
 def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelling, str]) -> Commit | str:
     ids, name, address, date, message = [*header.split("\n", 4), "", "", "", ""][:5]
-    sha, *parents = ids.split() or [""]
-    person = people.get((name, address), name)
-    spelling = name if name != person else ""
+    sha = ids.partition(" ")[0].strip()
     for seconds in date.split():  # its author's, else its committer's
         with suppress(ValueError, OverflowError, OSError):
             when = datetime.fromtimestamp(int(seconds), UTC)
-            changed = tuple(files.values())
-            return Commit(sha, person, when, message, changed, is_merge=len(parents) > 1, signed_as=spelling)
+            return Commit(sha, people.get((name, address), name), when, message, tuple(files.values()))
     return f"commit {sha[:12]}: no date that can be read"

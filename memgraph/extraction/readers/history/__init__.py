@@ -1,1 +1,0 @@
-"""Readers of version control history."""

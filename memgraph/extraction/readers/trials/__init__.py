@@ -1,1 +1,0 @@
-"""Readers of agent trials and trajectories."""
