@@ -10,7 +10,6 @@ import pytest
 import memgraph
 from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.lifecycle.contradictions import search as module
 from memgraph.model.build import Candidate
 from memgraph.model.link import REPLACED
 
@@ -82,31 +81,6 @@ def test_an_agents_denial_stays_open_and_both_are_recalled(memory: memgraph.MemG
     assert [(one.older_id, one.newer_id) for one in told] == [(old, new)]
 
 
-def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
-    memory: memgraph.MemGraph, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 5)
-    facts = [f"The deploy port of the shop number {number} is {8000 + number}" for number in range(20)]
-    memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in facts])
-    read: list[str] = []
-    judged: list[frozenset[str]] = []
-    reader = memory.store.reader
-    read_memories, conflict_of = reader.read, module.conflict_of
-    monkeypatch.setattr(reader, "read", lambda ids: read.extend(ids) or read_memories(ids))
-
-    def judge(one: Any, other: Any) -> Any:
-        judged.append(frozenset([one.id, other.id]))
-        return conflict_of(one, other)
-
-    monkeypatch.setattr(module, "conflict_of", judge)
-    assert memory.contradictions.find().looked_at == 20
-    assert len(read) == len(set(read)) == 20
-    assert len(judged) == len(set(judged)) > 100
-    clock.advance(hours=1)
-    memory.store.insert_memory(SemanticMemory(content="The deploy port of the shop number 3 is 1", project_id="shop"))
-    assert memory.contradictions.find().found == 1
-
-
 def test_an_observations_notice_reports_the_contradiction(
     memory: memgraph.MemGraph, say: Callable[..., str], clock: Any
 ) -> None:
@@ -166,24 +140,6 @@ def test_a_successful_use_confirms_a_memory(memory: memgraph.MemGraph, say: Call
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
 
 
-def test_only_a_rise_in_the_newer_ones_confidence_settles(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
-    old, new = say(OLD, confidence=0.8), say(NEW, confidence=0.8)
-    for lowered in ({"confidence": 0.1}, {"trust_class": "tool"}, {"valid_at": "2026-01-01"}, {"confidence": 0.7}):
-        memory.store.update_memory(new, **lowered)
-        assert memory.contradictions.find().superseded == 0
-    assert relations(memory, new, old) == {"CONTRADICTS"}
-    memory.store.update_memory(new, trust_class="agent", confidence=0.9, valid_at=None)
-    assert memory.contradictions.find().superseded == 1
-
-    memory.store.unsupersede(old)
-    memory.contradictions.find()
-    memory.store.update_memory(new, confidence=0.85)  # surer than the older one still
-    assert memory.contradictions.find().superseded == 0
-    memory.store.update_memory(new, trust_class="user")
-    assert memory.contradictions.find().superseded == 1
-    assert memory.contradictions.find().replaced == 0
-
-
 def test_merging_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
         clock.advance(hours=1)
@@ -229,7 +185,7 @@ def test_a_run_finds_earlier_writes_and_is_idempotent(memory: memgraph.MemGraph,
 def test_an_interrupted_run_continues_where_it_stopped(
     memory: memgraph.MemGraph, open_store: Callable[..., Any], clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 2)
+    monkeypatch.setattr("memgraph.lifecycle.contradictions.search._BATCH", 2)
     other = memgraph.MemGraph(open_store("other"))
     for number, text in enumerate((OLD, YES, NEW, NO)):
         clock.advance(hours=1)
