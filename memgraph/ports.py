@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,19 @@ class CountingLanguageModel(LanguageModel, Protocol):
 
     def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
         """Return the reply with its token counts."""
+        ...
+
+
+Judgement = Literal["contradicts", "replaces", "compatible", "unsure"]
+"""What two statements are to each other: not both true; the later is what the earlier became; both true; or nobody can tell."""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Judges whether two statements of one project exclude each other; or raises a `ProviderError`."""
+
+    def judge(self, one: str, other: str) -> Judgement:
+        """Return what they are to each other; `other` was stated later."""
         ...
 
 

@@ -18,13 +18,14 @@ from memgraph.errors import InvalidInputError
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import AgentMemory
 from memgraph.model.timestamps import from_iso, to_iso
-from memgraph.ports import Annotation, SigningKey
+from memgraph.ports import Annotation, Judgement, SigningKey
 
 __all__ = [
     "FakeAnnotator",
     "FakeClock",
     "FakeEmbedder",
     "FakeExtractor",
+    "FakeJudge",
     "FakeKeys",
     "FakeLanguageModel",
 ]
@@ -178,6 +179,25 @@ class FakeAnnotator:
         """Return the annotation."""
         self.calls.append(memory)
         return self.annotation
+
+
+class FakeJudge:
+    """Says of every pair of statements what it was told to say. A `Judge`.
+
+    Parameters
+    ----------
+    said : Judgement, or sequence of (Judgement or Exception), default "unsure"
+        Used in turn, the last one from then on. An exception is raised at its turn.
+    """
+
+    def __init__(self, said: Judgement | Sequence[Judgement | Exception] = "unsure") -> None:
+        self._said: list[Judgement | Exception] = [said] if isinstance(said, str) else list(said)
+        self.calls: list[tuple[str, str]] = []
+
+    def judge(self, one: str, other: str) -> Judgement:
+        """Return the next judgement, or raise the exception in its place."""
+        self.calls.append((one, other))
+        return _in_turn(self._said, len(self.calls))
 
 
 class FakeKeys:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memgraph.lifecycle import (
@@ -14,7 +15,7 @@ from memgraph.lifecycle import (
 from memgraph.model.base import Callback, checked
 from memgraph.model.link import Link
 from memgraph.model.results.learning import Contradiction, ContradictionResult
-from memgraph.ports import Progress
+from memgraph.ports import Judge, Progress
 from memgraph.store import AgentMemoryStore
 
 
@@ -25,14 +26,17 @@ class Contradictions:
     Attributes
     ----------
     store : AgentMemoryStore
+    judge : callable
+        Returns the `Judge`, if there is one.
     """
 
     store: AgentMemoryStore
+    judge: Callable[[], Judge | None] = lambda: None
 
     def find(self, *, seconds: float | None = None, progress: Progress | None = None) -> ContradictionResult:
         """Compare the memories added since the last run with those in force.
 
-        Memories from builds, observations and `remember` are already compared when they are added.
+        Memories from builds, observations and `remember` are already compared, by their words, when they are added.
 
         Parameters
         ----------
@@ -42,7 +46,7 @@ class Contradictions:
             Called with (done, total).
         """
         checked(Callback, progress, "progress")
-        return find_contradictions(self.store, seconds=seconds, progress=progress, actor="user")
+        return find_contradictions(self.store, seconds=seconds, progress=progress, actor="user", judge=self.judge())
 
     def resolve(self, one_id: str, other_id: str, *, keep: str, reason: str | None = None) -> Link:
         """Decide a contradiction: the memory to keep supersedes the other. `Curation.undo` undoes it.

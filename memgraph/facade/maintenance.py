@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memgraph.lifecycle import ConsolidationPipeline, collect, preview_collection, sleep
@@ -10,7 +10,7 @@ from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.model.base import Callback, checked
 from memgraph.model.results.learning import CompressionResult, ErrorAnalysis, SleepReport
 from memgraph.model.results.maintenance import CollectionResult, ResetResult, ResetScope
-from memgraph.ports import Progress
+from memgraph.ports import Judge, Progress
 from memgraph.store import AgentMemoryStore
 
 
@@ -22,10 +22,13 @@ class Maintenance:
     ----------
     store : AgentMemoryStore
     consolidation : ConsolidationPipeline
+    judge : callable
+        Returns the `Judge`, if there is one.
     """
 
     store: AgentMemoryStore
     consolidation: ConsolidationPipeline
+    judge: Callable[[], Judge | None] = lambda: None
 
     def sleep(
         self, *, phases: Sequence[str] = (), max_seconds: float | None = None, progress: Progress | None = None
@@ -50,7 +53,8 @@ class Maintenance:
             A phase is unknown, or the time is negative.
         """
         checked(Callback, progress, "progress")
-        return sleep(self.store, phases=phases, max_seconds=max_seconds, progress=progress)
+        judge = self.judge()
+        return sleep(self.store, phases=phases, max_seconds=max_seconds, judge=judge, progress=progress)
 
     def compress(self) -> CompressionResult:
         """Generalise what at least three builds have in common, then collect faded memories; see `ConsolidationPipeline`."""

@@ -28,7 +28,7 @@ from memgraph.model.results.retrieval import (
     ScoredMemory,
     WhenNothing,
 )
-from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
+from memgraph.ports import Clock, Embedder, Extractor, Judge, KeyProvider, Progress
 from memgraph.privacy import OWNER, Access
 from memgraph.retrieval import (
     MemoryRetrieval,
@@ -65,12 +65,14 @@ class MemGraph:
     retrieval : MemoryRetrieval
     """
 
-    def __init__(self, store: AgentMemoryStore, *, extractor: Extractor | None = None) -> None:
+    def __init__(
+        self, store: AgentMemoryStore, *, extractor: Extractor | None = None, judge: Judge | None = None
+    ) -> None:
         if not isinstance(store, AgentMemoryStore):
             raise InvalidInputError("must be an AgentMemoryStore", field="store", value=store)
         self.store = store
         self.retrieval = MemoryRetrieval(store)
-        self._extractor = extractor
+        self._extractor, self._judge = extractor, judge
         if extractor is not None:
             _ = self.consolidation  # refuses what is no extractor
 
@@ -95,12 +97,21 @@ class MemGraph:
 
         return Procedures(self.store)
 
+    @property
+    def judge(self) -> Judge | None:
+        """Judges whether statements exclude each other: the given one, else the language model that extracts; None without either."""
+        if self._judge is not None or (model := self.consolidation.language_model) is None:
+            return self._judge
+        from memgraph.extraction.llm.judge import ModelJudge
+
+        return ModelJudge(model)
+
     @cached_property
     def contradictions(self) -> Contradictions:
         """Finds contradictions and resolves them."""
         from memgraph.facade.contradictions import Contradictions
 
-        return Contradictions(self.store)
+        return Contradictions(self.store, lambda: self.judge)
 
     @cached_property
     def curation(self) -> Curation:
@@ -129,7 +140,7 @@ class MemGraph:
         """Sleep, and each of its steps on its own."""
         from memgraph.facade.maintenance import Maintenance
 
-        return Maintenance(self.store, self.consolidation)
+        return Maintenance(self.store, self.consolidation, lambda: self.judge)
 
     @classmethod
     def open(
@@ -138,6 +149,7 @@ class MemGraph:
         *,
         embedder: Embedder | None = None,
         extractor: Extractor | None = None,
+        judge: Judge | None = None,
         clock: Clock | None = None,
         keys: KeyProvider | None = None,
         **config: Any,
@@ -155,7 +167,8 @@ class MemGraph:
             The settings are invalid, or the store cannot be opened.
         """
         settings = load_config({"home": home, **config})
-        return cls(AgentMemoryStore(settings, embedder=embedder, clock=clock, keys=keys), extractor=extractor)
+        store = AgentMemoryStore(settings, embedder=embedder, clock=clock, keys=keys)
+        return cls(store, extractor=extractor, judge=judge)
 
     def __enter__(self) -> Self:
         return self

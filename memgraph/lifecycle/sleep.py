@@ -44,7 +44,7 @@ from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.results.learning import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
-from memgraph.ports import LanguageModel, Progress
+from memgraph.ports import Judge, LanguageModel, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import shortened
 
@@ -81,6 +81,7 @@ class SleepContext:
     model: LanguageModel | None
     until: float | None
     on_portion: Callable[[int], None] = _ignore
+    judge: Judge | None = None
 
     def is_time_up(self) -> bool:
         """Return whether the time is up."""
@@ -120,6 +121,10 @@ def _compress(context: SleepContext) -> Model:
     return compress(store, embedder=store.embedder, model=context.model, is_time_up=context.is_time_up)
 
 
+def _find_contradictions(context: SleepContext) -> Model:
+    return find_contradictions(context.store, seconds=context.seconds_left, judge=context.judge)
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("temporal", lambda context: validate_facts(context.store, is_time_up=context.is_time_up)),
     Phase("copies", _merge_copies),
@@ -129,7 +134,7 @@ PHASES: tuple[Phase, ...] = (
     Phase("feedback", lambda context: learn_from_feedback(context.store, is_time_up=context.is_time_up)),
     Phase("errors", lambda context: analyse_errors(context.store, is_time_up=context.is_time_up)),
     Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),
-    Phase("contradictions", lambda context: find_contradictions(context.store, seconds=context.seconds_left)),
+    Phase("contradictions", _find_contradictions),
     Phase("collect", _collect),
     Phase(WORK_ORDERS, lambda context: request_orders(context.store)),
 )
@@ -141,6 +146,7 @@ def sleep(
     phases: Sequence[str] = (),
     max_seconds: float | None = None,
     model: LanguageModel | None = None,
+    judge: Judge | None = None,
     progress: Progress | None = None,
 ) -> SleepReport:
     """Run sleep on a store: continue a run that was interrupted within the last day, else begin one.
@@ -154,6 +160,8 @@ def sleep(
         asking the model. Default: no limit.
     model : LanguageModel, optional
         Words generalisations; no phase requires one.
+    judge : Judge, optional
+        Decides whether near memories contradict each other; else words do, and work orders ask.
     progress : callable, optional
         Called with (done, total) phases.
 
@@ -167,7 +175,7 @@ def sleep(
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     with reported(store, "sleep") as notes:
-        report = _slept(store, chosen, max_seconds, model, progress, notes)
+        report = _slept(store, chosen, max_seconds, model, judge, progress, notes)
     report_budget(store, report.usage)
     return report
 
@@ -177,6 +185,7 @@ def _slept(
     chosen: Sequence[Phase],
     max_seconds: float | None,
     model: LanguageModel | None,
+    judge: Judge | None,
     progress: Progress | None,
     notes: RunNotes,
 ) -> SleepReport:
@@ -184,7 +193,7 @@ def _slept(
     carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
     store.complete_begun()
     store.check_graph()
-    context = SleepContext(store, model, None if max_seconds is None else began + max_seconds)
+    context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
     usage = RunUsage(lambda: (store.embedder, model))
     usage.restart()
     started_at, left = _unfinished(store)

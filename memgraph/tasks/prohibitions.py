@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.index.analyser import analyse
-from memgraph.lifecycle.contradictions.claims import claims_of
-from memgraph.lifecycle.contradictions.conflict import conflict_of
+from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import SemanticMemory
 from memgraph.text import lazy_re as re

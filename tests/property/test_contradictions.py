@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from memgraph import SemanticMemory
 from memgraph.lifecycle import find_contradictions, open_contradictions
-from memgraph.lifecycle.contradictions.claims import claims_of
-from memgraph.lifecycle.contradictions.conflict import conflict_of
+from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of
 
 SUBJECTS = ("The deploy port of the shop", "The read timeout of the importer", "The owner of the billing service")
 VALUES = {

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of
-from memgraph.lifecycle.contradictions.restated import is_users
+from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
 from memgraph.model.base import Name, checked
 from memgraph.model.events.memories import MemoryLinked, MemoryUnlinked
 from memgraph.model.link import REPLACED, Link, in_order, since
@@ -47,60 +46,53 @@ NO_CONFLICT = "they do not contradict each other"
 def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, now: str) -> bool:
     """Return whether the newer memory merely replaces the older one, so that they do not contradict each other.
 
-    Each holds at its own time: a later value, version, rule or preference, or a change that undoes another one. The
-    newer source is trusted at least as much and as sure; a pinned memory yields only to the user, a pin to nobody.
+    Each holds at its own time: a later value, version, rule or preference, or what is said to have taken the place of another. A source that
+    is not the user's must be as sure, and a day later if it does not say so itself.
     """
-    if older.source == PIN_SOURCE:
+    if not _may_replace(conflict, older, newer, now):
         return False
-    began, ended = since(older), since(newer)
-    if conflict.kind == "outcome" or not conflict.is_sure or not began <= ended <= now:
-        return False
-    if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
-        return False
-    if newer.trust_class == "user":
-        return began < ended
-    if older.is_pinned:
-        return False
-    if conflict.is_stated or (is_users(older) and is_users(newer)):
-        return began < ended
+    if newer.trust_class == "user" or conflict.is_stated or (is_users(older) and is_users(newer)):
+        return since(older) < since(newer)
     if isinstance(older, EpisodicMemory) and isinstance(newer, EpisodicMemory):
         return True  # both report changes, which follow each other
-    if conflict.kind == "denial" and not _NEW_STATE.search(newer.content):
+    if conflict.kind == "judged" or (conflict.kind == "denial" and not _NEW_STATE.search(newer.content)):
         return False
-    return days_between(began, ended) >= _LATER_DAYS and newer.confidence >= older.confidence
-
-
-def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMemory:
-    """Return the older memory as it is once the newer one replaces it: invalid from the time when that one holds."""
-    ends = {"invalid_at": since(newer), "invalidation_reason": REPLACED, "updated_at": now}
-    return older.model_copy(update=ends)
+    return days_between(since(older), since(newer)) >= _LATER_DAYS and newer.confidence >= older.confidence
 
 
 def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, is_confirmed: bool, now: str) -> bool:
-    """Return whether the newer memory replaces the older one without asking anybody.
+    """Return whether the newer memory supersedes the one that it contradicts without asking anybody.
 
-    It does if it is later, its source is trusted at least as much, and it is confirmed: the user stated it, it was
-    useful in a recall that ended well, or its confidence is higher than the older one's. Being later alone does not
-    make it truer. A pinned memory yields only to the user. Which of two outcomes will recur, only the user can decide.
+    It does if it is later and confirmed: the user stated it, it was useful in a recall that ended well, or its confidence is higher than the
+    older one's. Being later alone does not make it truer.
 
     Parameters
     ----------
     is_confirmed : bool
         Whether the newer one was used since with a good outcome, or was repeated.
     """
-    if conflict.kind == "outcome" or not conflict.is_sure or not since(older) < since(newer) <= now:
+    if not _may_replace(conflict, older, newer, now) or since(older) == since(newer):
         return False
-    if older.source == PIN_SOURCE:
+    return newer.trust_class == "user" or is_confirmed or newer.confidence > older.confidence
+
+
+def _may_replace(conflict: Conflict, older: StoredMemory, newer: StoredMemory, now: str) -> bool:
+    """Return whether one memory may take the place of another at all.
+
+    Its source is trusted as much; a pinned memory yields only to the user, and a pin to nobody. Which of two outcomes will recur, only the user
+    can decide.
+    """
+    if conflict.kind == "outcome" or not conflict.is_sure or not since(older) <= since(newer) <= now:
         return False
-    if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
+    if older.source == PIN_SOURCE or TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
         return False
-    if newer.trust_class == "user":
-        return True
-    if older.is_pinned:
-        return False
-    if is_confirmed:
-        return True
-    return newer.confidence > older.confidence
+    return newer.trust_class == "user" or not older.is_pinned
+
+
+def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMemory:
+    """Return the older memory as it is once the newer one replaces it: invalid from the time when that one holds."""
+    ends = {"invalid_at": since(newer), "invalidation_reason": REPLACED, "updated_at": now}
+    return older.model_copy(update=ends)
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
@@ -201,7 +193,7 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
         They are not linked as a contradiction.
     """
     with store.exclusive():
-        events = dismissal(store, one_id, other_id, reason=reason)
+        events = dismissal(store, *_linked(store, one_id, other_id), reason=reason)
         said = events[-1]
         (memory,) = store.read_memories([said.source_id])
         task_id = memory.task_id
@@ -210,16 +202,9 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
 
 
 def dismissal(
-    store: AgentMemoryStore, one_id: str, other_id: str, *, reason: str | None = None
+    store: AgentMemoryStore, source: str, target: str, *, reason: str | None = None
 ) -> list[MemoryLinked | MemoryUnlinked]:
-    """Return the events that `dismiss_contradiction` commits; the last one is the new link.
-
-    Raises
-    ------
-    NotFoundError, InvalidInputError
-        As for `dismiss_contradiction`.
-    """
-    source, target = _linked(store, one_id, other_id)
+    """Return the events by which two memories are related and neither contradicts nor supersedes the other; the last one is the new link."""
     said = MemoryLinked(
         source_id=source,
         relation="RELATED_TO",
@@ -237,14 +222,9 @@ def dismissal(
 
 
 def replacement(store: AgentMemoryStore, *, keep: str, gone: str, reason: str | None = None) -> MemoryLinked:
-    """Return the event that settles a contradiction whose sides are both in force: the memory to keep supersedes the other one.
-
-    Raises
-    ------
-    NotFoundError, InvalidInputError
-        As for `resolve_contradiction`.
-    """
-    found = store.reader.record("CONTRADICTS", _linked(store, keep, gone)) or {}
+    """Return the event by which the memory to keep supersedes the other one; with the words of their contradiction, if they are linked."""
+    links = (store.reader.record("CONTRADICTS", ends) for ends in ((keep, gone), (gone, keep)))
+    found = next(filter(None, links), {})
     return store.supersession(gone, by=keep, reason=reason or found.get("reason"), score=found.get("score"))
 
 

@@ -1,8 +1,9 @@
 """Search for contradictions: find conflicting memories, link them, and settle them where that is safe.
 
-Memories that are new or have changed since the last run are each compared with a few that share their rarest words, so
-the cost is linear in the number of changes. Only memories of the same project, task and privacy tier are compared. Two
-memories that are already linked, by anyone and in any way, are skipped.
+Memories that are new or have changed since the last run are compared with those of the same project, task and privacy tier that are
+near by their meaning; where one has no vector, by their rarest words; and with those that name what one says has ended. A `Judge`
+decides each pair if there is one, else words do where they can. Two memories that are already linked, by anyone and in any way, are
+skipped.
 
 A run consists of batches. Each is decided under the writer lock, writes its links in one commit per write scope, and
 then records its progress. After an interruption the next run continues from there, with the same final result.
@@ -11,56 +12,98 @@ then records its progress. After an interruption the next run continues from the
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.fold.fold import last_known
-from memgraph.index.columns import TRUST
+from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
-from memgraph.lifecycle.contradictions.changes import Batch, batches_after
-from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.contradictions.resolution import is_decided, replaced_by, replaces
-from memgraph.lifecycle.contradictions.restated import gives_up, is_users
+from memgraph.journal.envelope import Event
+from memgraph.lifecycle.contradictions.conflict import Conflict, conflict_of, ended_by, likelihood, may_conflict
+from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, is_decided, replaced_by, replaces
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
-from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
 from memgraph.model.base import Seconds, checked
-from memgraph.model.events.memories import MemoryLinked
+from memgraph.model.events.memories import (
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryRevised,
+    MemoryUnlinked,
+    RecordPatch,
+)
 from memgraph.model.events.payload import Actor, Payload
-from memgraph.model.events.records import CONTRADICTIONS, ContradictionsSought
+from memgraph.model.events.records import (
+    CONTRADICTIONS,
+    AccessRecorded,
+    ContradictionsSought,
+    OutcomeRecorded,
+    ProcedureMeasured,
+)
 from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
-from memgraph.model.memory import StoredMemory
+from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.model.results.learning import ContradictionResult
-from memgraph.ports import Progress
+from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
 from memgraph.text.words import overlap
 
 NEAR = 0.6
-"""Minimum cosine of two memories that are compared: the lowest of the correct proposals from real logs was 0.63."""
-_NEAR_SAID = 0.3
-"""The same for two statements of a user: who takes a rule back need not repeat it."""
+"""Minimum cosine of two memories that are compared: twelve of twelve real contradictions had it."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
-_NAMED = 0.1
-"""The same where one says what is given up: its name is enough."""
 _RAREST = 6
-_MOST_POSTINGS = 2_000
-_MOST_NEAR = 64
-_MOST_JUDGED = 16
-_MOST_KNOWN = 20_000
-_MOST_APART = 1_000_000
-_SAME = ("project", "task", "tier")
-"""Columns in which two memories must agree."""
+_MOST_HOLDERS = 2_000
+_MOST_NEAR = 16
+_BLOCK = 8_192
+_BATCH = 500
+_MOST_REREAD = 5_000
+"""After this many irrelevant events a run still records its progress."""
+_MOST_JUDGED = 64
+"""Pairs that a run lets a model judge, nearest first; words and work orders do the rest."""
+_SCOPE = ("project", "task", "tier", "domain")
+_COMPARED = frozenset(
+    "content outcome entities tags domain valid_at invalid_at is_suppressed archived_at situation action".split()
+)
+_WATCH = Watch(
+    (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
+    frozenset(RecordPatch.model_fields) - _COMPARED,
+)
 Mask = NDArray[np.bool_]
-Slots = NDArray[np.int64]
+
+
+class Batch(NamedTuple):
+    """Memories that are compared together: those written or changed after one event, up to and including another.
+
+    Attributes
+    ----------
+    confirmed : frozenset of str
+        Those that were confirmed since.
+    """
+
+    memory_ids: Sequence[str]
+    confirmed: frozenset[str] = frozenset()
+    after_seq: int = 0
+    through_seq: int = 0
+
+
+class Pair(NamedTuple):
+    """Two memories that may exclude each other, their cosine, and how they are linked already."""
+
+    older: StoredMemory
+    newer: StoredMemory
+    cosine: float
+    relations: frozenset[str]
 
 
 def find_contradictions(
@@ -69,6 +112,7 @@ def find_contradictions(
     seconds: float | None = None,
     progress: Progress | None = None,
     actor: Actor = "system",
+    judge: Judge | None = None,
 ) -> ContradictionResult:
     """Compare memories that are new or have changed since the last run with those in force. Idempotent.
 
@@ -80,6 +124,8 @@ def find_contradictions(
         Called with (done, total) events.
     actor : {"user", "agent", "system"}
         Who asked for it.
+    judge : Judge, optional
+        Decides of the nearest pairs of public memories, instead of their words.
 
     Raises
     ------
@@ -92,13 +138,14 @@ def find_contradictions(
     started = time.monotonic()
     before = last_run(store.reader, CONTRADICTIONS).get("seq", 0)
     total = store.reader.index.offset.seq - before
-    result, known = ContradictionResult(), _Cache(store.reader)
-    for step in batches_after(store.reader, before):
+    result, left = ContradictionResult(), _MOST_JUDGED
+    for step in _batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1, actor=actor)
-        known.through_seq = seqs[-1]
-        result = added(result, found)
+        said = _judged(store.reader, step, judge, left) if judge and left else {}
+        left -= len(said)
+        found = carry_out(store, partial(_planned_and_noted, step=step, said=said), attempts=1, actor=actor)
+        result = added(result, found.result)
         if progress:
             progress(min(step.through_seq - before, total), total)
     return result
@@ -107,7 +154,7 @@ def find_contradictions(
 def find_contradictions_of(
     store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
 ) -> ContradictionResult:
-    """Compare memories that were just written with those in force that their writer may have.
+    """Compare memories that were just written, by their words, with those in force that their writer may have.
 
     A later run compares them again, with all; it finds no more of the ones that were compared.
 
@@ -116,12 +163,9 @@ def find_contradictions_of(
     actor : {"user", "agent", "system"}
         Who wrote them.
     """
-    ids = list(memory_ids)
-    if not ids:
+    if not (ids := list(memory_ids)):
         return ContradictionResult()
-    step = Batch(ids, frozenset(), frozenset(), 0, 0)
-    planned = partial(_planned, step=step, known=_Cache(store.reader), may=may)
-    return carry_out(store, planned, attempts=1, actor=actor).result
+    return carry_out(store, partial(_planned, step=Batch(ids), may=may), attempts=1, actor=actor).result
 
 
 def described(result: ContradictionResult) -> str | None:
@@ -139,226 +183,239 @@ def _memories(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"
 
 
-@dataclass(slots=True)
-class _Findings:
-    """Findings of a batch."""
-
-    writes: list[tuple[str | None, Payload]] = field(default_factory=list)
-    contradicting: list[str] = field(default_factory=list)
-    compared: set[frozenset[str]] = field(default_factory=set)
-    retired: set[str] = field(default_factory=set)
-    replaced: int = 0
+# --- what has changed ---
 
 
-class _Cache:
-    """Cache of a run, valid until another writer commits: memories, the slots that hold a term, and pairs without conflict.
+def _batches_after(reader: Reader, since_seq: int) -> Iterator[Batch]:
+    """Yield the changes after an event in batches of some hundred memories, without changes irrelevant to comparison."""
+    confirmed: set[str] = set()
 
-    Attributes
-    ----------
-    apart : set of (int, int)
-        Pairs of slots, the lower one first.
-    through_seq : int
-        The last event that this run wrote; its events changed no memory but those that they took out of force.
+    def touched_by(event: Event) -> list[str]:
+        payload = event.payload
+        if event.actor == "system" and isinstance(payload, MemoryRevised) and payload.changed.invalid_at is not None:  # type: ignore[attr-defined]
+            return []  # no longer in force, possibly because of this search: it contradicts nothing
+        by_use = payload.used if isinstance(payload, OutcomeRecorded) and _confirms(event) else []
+        ids = _WATCH.touched(event)[:1] or by_use
+        confirmed.update(ids if _confirms(event) else ())
+        if isinstance(payload, MemoryUnlinked) and payload.relation == "SUPERSEDES":
+            confirmed.difference_update({payload.source_id, payload.target_id})  # someone took it back
+        return ids
+
+    for touched, after, through, _is_last in changes_after(reader, since_seq, touched_by, most_memories=_BATCH):
+        if touched or through - after > _MOST_REREAD:
+            yield Batch(list(touched), frozenset(confirmed), after, through)
+        confirmed.clear()
+
+
+def _confirms(event: Event) -> bool:
+    """Return whether an event confirms its memory: a good outcome or a repetition. Merging copies in sleep does not."""
+    payload = event.payload
+    if isinstance(payload, OutcomeRecorded):
+        return OUTCOME_OF_WORD.get(payload.outcome) == "positive"
+    return isinstance(payload, MemoryMerged) and event.actor != "system"
+
+
+# --- candidates ---
+
+
+def near_pairs(reader: Reader, memory_ids: Iterable[str], may: Permits = everything) -> Iterator[Pair]:
+    """Yield the pairs of some memories and those in force that may exclude each other, each once, for each memory its nearest first.
+
+    One matrix product for the memories of a scope: O(n · m · d) for n of them and m in force.
     """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.apart: set[tuple[int, int]] = set()
-        self._memories: dict[str, StoredMemory] = {}
-        self._holders: dict[int, NDArray[np.int32]] = {}
-        self.through_seq = -1
-
-    def read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Return these memories, in this order."""
-        lacking = [one for one in memory_ids if one not in self._memories]
-        self._memories |= {memory.id: memory for memory in self._reader.read(lacking)} if lacking else {}
-        return [self._memories[one] for one in memory_ids if one in self._memories]
-
-    def holders(self, code: int) -> NDArray[np.int32]:
-        """Return the slots whose texts contain a term. Cached, since a look-up may scan all recent writes."""
-        if code not in self._holders:
-            self._holders[code] = self._reader.index.postings.get(code)[0]
-        return self._holders[code]
-
-    def has_risen(self, memory: StoredMemory, after_seq: int) -> bool:
-        """Return whether a memory's confidence or trust has risen since, and neither fell. Reads the journal: call it last."""
-        memory_id = memory.id
-        events = (event for event in self._reader.history(memory_id) if event.seq <= after_seq)
-        if (then := last_known(events, memory_id)) is None:
-            return False  # compared when it was written
-        sure, distrust = then.row.get("confidence", 1.0), TRUST.index(then.row.get("trust_class", "agent"))
-        now = memory.confidence, TRUST.index(memory.trust_class)
-        return now != (sure, distrust) and now[0] >= sure and now[1] <= distrust
-
-    def refresh(self) -> None:
-        """Clear the cache if another writer has committed, or if it has become too large."""
-        is_much = len(self._memories) > _MOST_KNOWN or len(self.apart) > _MOST_APART
-        if is_much or self._reader.index.offset.seq != self.through_seq:
-            self._memories.clear()
-            self._holders.clear()
-            self.apart.clear()
+    index = reader.index
+    told = reader.listed() & ~reader.superseded() & ~index.column("is_session_bound")  # that decides nothing beyond it
+    slots = [slot for one in dict.fromkeys(memory_ids) if (slot := index.slot(one)) >= 0 and told[slot]]
+    memories = {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
+    rivals = told & may(reader)
+    near: dict[int, dict[int, float]] = {}
+    for scope, group in groupby(sorted(memories, key=partial(_scope_of, index)), partial(_scope_of, index)):
+        others = np.flatnonzero(rivals & _fits(index, scope))
+        near |= _near(reader, {slot: memories[slot] for slot in group}, others)
+    lacking = sorted({other for found in near.values() for other in found} - memories.keys())
+    known = memories | dict(zip(lacking, _read(reader, lacking), strict=True))
+    seen: set[frozenset[int]] = set()
+    for slot in memories:
+        linked = _linked(index, slot)
+        names = index.ids.names
+        for other, cosine in sorted(near.get(slot, {}).items(), key=lambda item: (-item[1], names[item[0]])):
+            pair = frozenset([slot, other])
+            if pair not in seen and _is_compared(known[other]):
+                seen.add(pair)
+                yield Pair(*in_order(known[slot], known[other]), cosine, frozenset(linked.get(other, ())))
 
 
-class _Field:
-    """The memories that a batch is compared with: those in force when it began."""
+def open_questions(reader: Reader, memory_ids: Iterable[str]) -> Iterator[tuple[Pair, float]]:
+    """Yield the near pairs of statements of which words do not decide, and how likely one of them no longer holds, in [0, 1].
 
-    def __init__(self, reader: Reader, known: _Cache, may: Permits = everything) -> None:
-        self.reader, self.index, self.known = reader, reader.index, known
-        told = ~reader.index.column("is_session_bound")  # what is only told in its session decides nothing beyond it
-        self.in_force = reader.listed() & ~reader.superseded() & told
-        self._rivals = self.in_force & may(reader)
-        self._fitting: dict[tuple[int, ...], Mask] = {}
-
-    def fitting(self, slot: int) -> Mask:
-        """Return which slots in force have the same scope as one, its own included. Costs one pass over all per scope."""
-        scope = tuple(int(self.index.column(name)[slot]) for name in (*_SAME, "domain"))
-        if scope not in self._fitting:
-            domain = self.index.column("domain")
-            fits = self._rivals & ((domain == scope[-1]) | (domain < 0) | (scope[-1] < 0))
-            for name, code in zip(_SAME, scope, strict=False):
-                fits &= self.index.column(name) == code
-            self._fitting[scope] = fits
-        return self._fitting[scope]
+    A statement that only adds words to another one is no question. What the other has numbers or a denial for, or the later one words
+    of change, is likelier one.
+    """
+    for pair in near_pairs(reader, memory_ids):
+        if not pair.relations and pair.cosine >= NEAR and (chance := likelihood(pair.older, pair.newer)):
+            yield pair, round(chance * (0.5 + 0.5 * pair.cosine), 6)
 
 
-def _planned_and_noted(view: View, step: Batch, known: _Cache) -> Plan[ContradictionResult]:
+def _read(reader: Reader, slots: Sequence[int]) -> list[StoredMemory]:
+    return reader.read([reader.index.ids.names[slot] for slot in slots])
+
+
+def _is_compared(memory: StoredMemory) -> bool:
+    return memory.source != COMPRESSION_SOURCE and may_conflict(memory)  # that source repeats what its episodes say
+
+
+def _scope_of(index: Index, slot: int) -> tuple[int, ...]:
+    return tuple(int(index.column(name)[slot]) for name in _SCOPE)
+
+
+def _fits(index: Index, scope: Sequence[int]) -> Mask:
+    """Return which slots are of a scope. A memory without a domain fits every one."""
+    domain = index.column("domain")
+    fits: Mask = (domain == scope[-1]) | (domain < 0) | (scope[-1] < 0)
+    for name, code in zip(_SCOPE[:-1], scope, strict=False):
+        fits &= index.column(name) == code
+    return fits
+
+
+def _near(
+    reader: Reader, memories: Mapping[int, StoredMemory], others: NDArray[np.int64]
+) -> dict[int, dict[int, float]]:
+    """Return for each memory the few others that are near, and how near: by vectors, by words without one, by what it says has ended."""
+    near: dict[int, dict[int, float]] = {slot: {} for slot in memories}
+    own = [slot for slot in memories if memories[slot].embedding is not None]
+    has_vector = reader.has_vector(others)
+    vectors = np.array([memories[slot].embedding for slot in own], dtype=np.float32)
+    for start in range(0, int(has_vector.sum()) if own else 0, _BLOCK):
+        block = others[has_vector][start : start + _BLOCK]
+        cosines = np.round(vectors @ reader.vectors(block).T.astype(np.float32), 6)
+        for row, at in zip(*(places.tolist() for places in np.nonzero(cosines >= NEAR)), strict=True):
+            near[own[row]][int(block[at])] = float(cosines[row, at])
+    for slot, memory in memories.items():
+        found = near[slot]
+        found.pop(slot, None)
+        near[slot] = found = dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NEAR])
+        unseen = others if memory.embedding is None else others[~has_vector]
+        found |= _sharing(reader.index, slot, unseen)
+        for terms in ended_by(memory.content):
+            held = _holding(reader.index, terms, others)
+            found |= {int(other): 0.0 for other in held[-_MOST_NEAR:] if other not in found and other != slot}
+    return near
+
+
+def _sharing(index: Index, slot: int, others: NDArray[np.int64]) -> dict[int, float]:
+    """Return those that share most of a memory's rarest terms and half of the shorter text, with the cosine `NEAR`."""
+    if not len(others):
+        return {}
+    own = set(index.sequences.get(slot).tolist())
+    postings = sorted((index.postings.get(code)[0] for code in own), key=len)
+    telling = [slots[-_MOST_HOLDERS:] for slots in postings if len(slots) > 1][:_RAREST]
+    holders, shared = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *telling]), return_counts=True)
+    fit = np.isin(holders, others) & (holders != slot)
+    first = holders[fit][np.argsort(-shared[fit], kind="stable")][: 4 * _MOST_NEAR].tolist()
+    alike = ((overlap(own, set(index.sequences.get(other).tolist()), of_smaller=True), other) for other in first)
+    return {other: NEAR for share, other in sorted(alike, reverse=True)[:_MOST_NEAR] if share >= _OVERLAP}
+
+
+def _holding(index: Index, terms: Sequence[str], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those whose texts have all of some terms."""
+    for term in terms:
+        code = index.vocabulary.find(term)
+        others = np.intersect1d(others, index.postings.get(code)[0] if code >= 0 else [])
+    return others
+
+
+def _linked(index: Index, slot: int) -> dict[int, set[str]]:
+    """Return the links between one slot and others, in either direction."""
+    found: dict[int, set[str]] = {}
+    for other, code in zip(*(part.tolist() for part in index.links.get(slot)), strict=True):
+        found.setdefault(other, set()).add(EXPLICIT_RELATIONS[abs(code) - 1])
+    return found
+
+
+# --- decisions ---
+
+
+def _judged(reader: Reader, step: Batch, judge: Judge, most: int) -> dict[tuple[str, str], Judgement]:
+    """Ask a judge about the nearest pairs of public memories, as long as it answers; before the lock is taken."""
+    with reader.frozen():
+        pairs = [pair for pair in near_pairs(reader, step.memory_ids) if not pair.relations and pair.cosine >= NEAR]
+    said: dict[tuple[str, str], Judgement] = {}
+    for pair in sorted(pairs, key=lambda pair: -pair.cosine)[:most]:
+        if pair.older.privacy_tier != "public":
+            continue
+        try:
+            said[pair.older.id, pair.newer.id] = judge.judge(pair.older.content, pair.newer.content)
+        except (ProviderError, BudgetSpentError):
+            break
+    return said
+
+
+def _planned_and_noted(view: View, step: Batch, said: Mapping[tuple[str, str], Judgement]) -> Plan[ContradictionResult]:
     """Plan the findings among some memories, and the record of the run's progress."""
-    plan = _planned(view, step, known)
+    plan = _planned(view, step, said)
     counts = {name: getattr(plan.result, name) for name in ("looked_at", "found", "superseded")}
     sought = ContradictionsSought(sought_at=view.now, through_seq=step.through_seq, **counts)
     return replace(plan, commits=[*plan.commits, account(sought)])
 
 
-def _planned(view: View, step: Batch, known: _Cache, may: Permits = everything) -> Plan[ContradictionResult]:
+def _planned(
+    view: View,
+    step: Batch,
+    said: Mapping[tuple[str, str], Judgement] | None = None,
+    may: Permits = everything,
+) -> Plan[ContradictionResult]:
     """Compare some memories and plan the links for what is found."""
-    known.refresh()
-    field, now = _Field(view.reader, known, may), view.now
-    index = field.index
-    slots = [slot for one in step.memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
-    found = _Findings()
-    for memory in known.read([index.ids.names[slot] for slot in slots]):
-        slot = index.slot(memory.id)
-        linked = _linked(index, slot)
-        for other, rival in _rivals(field, memory, slot):
-            if memory.id not in found.retired and rival.id not in found.retired:
-                relations = linked.get(other, frozenset())
-                if not _compare(memory, rival, relations, found, step=step, known=known, now=now):
-                    known.apart.add(_pair(slot, other))
-    ordered = sorted(found.writes, key=lambda write: write[0] or "")
+    reader, now = view.reader, view.now
+    writes: list[tuple[str | None, Payload]] = []
+    contradicting: list[str] = []
+    retired: set[str] = set()
+    replaced = 0
+    for older, newer, cosine, relations in near_pairs(reader, step.memory_ids, may):
+        is_known, is_confirmed = relations == {"CONTRADICTS"}, newer.id in step.confirmed
+        if retired & {older.id, newer.id} or (relations and not (is_known and is_confirmed)):
+            continue
+        if older.invalid_at is not None and older.invalid_at <= since(newer):
+            continue  # each is valid in its own period
+        judgement = (said or {}).get((older.id, newer.id))
+        between = partial(MemoryLinked, source_id=newer.id, target_id=older.id, created_at=now)
+        if judgement == "compatible":
+            writes.append((newer.task_id, between(relation="RELATED_TO", reason=NO_CONFLICT)))
+        conflict = _judgement(judgement, cosine) if judgement else conflict_of(older, newer)
+        if conflict is None:
+            continue
+        found = partial(between, score=conflict.score, reason=conflict.noted)
+        if not is_known and replaces(conflict, older, newer, now=now):
+            writes += [
+                (newer.task_id, found(relation="SUPERSEDES")),
+                (newer.task_id, revised(older, replaced_by(newer, older, now))),
+            ]
+            retired.add(older.id)
+            replaced += 1
+            continue
+        if not is_known:
+            writes.append((newer.task_id, found(relation="CONTRADICTS")))
+            contradicting.append(newer.id)
+        if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
+            writes.append((newer.task_id, found(relation="SUPERSEDES")))
+            retired.add(older.id)
+    ordered = sorted(writes, key=lambda write: write[0] or "")
     commits = [
         Commit([event for _, event in group], task_id)
         for task_id, group in groupby(ordered, key=lambda write: write[0])
     ]
+    in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
     result = ContradictionResult(
-        looked_at=len(slots),
-        found=len(found.contradicting),
-        superseded=len(found.retired) - found.replaced,
-        replaced=found.replaced,
-        memory_ids=list(dict.fromkeys(found.contradicting)),
+        looked_at=sum((slot := reader.index.slot(one)) >= 0 and bool(in_force[slot]) for one in step.memory_ids),
+        found=len(contradicting),
+        superseded=len(retired) - replaced,
+        replaced=replaced,
+        memory_ids=list(dict.fromkeys(contradicting)),
     )
     return Plan(result, commits)
 
 
-def _compare(
-    one: StoredMemory,
-    other: StoredMemory,
-    relations: Set[str],
-    found: _Findings,
-    *,
-    step: Batch,
-    known: _Cache,
-    now: str,
-) -> bool:
-    """Note how two memories conflict, if they do, and whether it is settled. Return whether a later comparison may differ."""
-    older, newer = in_order(one, other)
-    is_confirmed, is_known = newer.id in step.confirmed, relations == {"CONTRADICTS"}
-    may_be_decided = is_confirmed or newer.id in step.weighed
-    pair = frozenset([one.id, other.id])
-    if pair in found.compared or (relations and not (is_known and may_be_decided)):
-        return True
-    if older.invalid_at is not None and older.invalid_at <= since(newer):
-        return False  # each is valid in its own period
-    conflict = conflict_of(older, newer)
-    if conflict is None:
-        return False
-    found.compared.add(pair)
-    ends = {"source_id": newer.id, "target_id": older.id}
-    said = {**ends, "score": conflict.score, "reason": conflict.noted, "created_at": now}
-    if not is_known and replaces(conflict, older, newer, now=now):
-        ended = revised(older, replaced_by(newer, older, now))
-        found.writes += [(newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)), (newer.task_id, ended)]
-        found.retired.add(older.id)
-        found.replaced += 1
-        return True
-    if not is_known:
-        found.writes.append((newer.task_id, MemoryLinked(relation="CONTRADICTS", **said)))
-        found.contradicting.append(newer.id)
-    is_certain = is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now)
-    if is_certain and (not is_known or is_confirmed or known.has_risen(newer, step.after_seq)):
-        found.writes.append((newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)))
-        found.retired.add(older.id)
-    return True
-
-
-def _pair(one: int, other: int) -> tuple[int, int]:
-    return (one, other) if one < other else (other, one)
-
-
-def _linked(index: Index, slot: int) -> dict[int, Set[str]]:
-    """Return the links between one slot and others, in either direction."""
-    found: dict[int, Set[str]] = {}
-    for other, code in zip(*(part.tolist() for part in index.links.get(slot)), strict=True):
-        found[other] = found.get(other, set()) | {EXPLICIT_RELATIONS[abs(code) - 1]}
-    return found
-
-
-def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, StoredMemory]]:
-    """Return the few memories in force that may contradict one, with their slots, nearest first, ties in id order."""
-    if memory.source == COMPRESSION_SOURCE:
-        return []  # it repeats what its episodes say
-    says_more = is_users(memory), gives_up(memory)
-    least = _NEAR_SAID if any(says_more) else NEAR, _NAMED if says_more[1] else _OVERLAP
-    near = _nearest(field, memory, slot, _sharing(field, slot), least)
-    near = {other: alike for other, alike in near.items() if _pair(slot, other) not in field.known.apart}
-    rivals = field.known.read([field.index.ids.names[other] for other in near])
-    return [
-        (at, rival)
-        for at, rival in zip(near, rivals, strict=True)
-        if rival.source != COMPRESSION_SOURCE
-        and (near[at] >= NEAR or rival.embedding is None or says_more[1] or (says_more[0] and is_users(rival)))
-    ]
-
-
-def _sharing(field: _Field, slot: int) -> Slots:
-    """Return the slots of the same scope that share most of the memory's rarest terms: a bounded number."""
-    index = field.index
-    postings = sorted(map(field.known.holders, np.unique(index.sequences.get(slot)).tolist()), key=len)
-    telling = [slots[-_MOST_POSTINGS:] for slots in postings if len(slots) > 1][:_RAREST]
-    if not telling:
-        return np.empty(0, dtype=np.int64)
-    holders = np.concatenate(telling)
-    holders = holders[field.fitting(slot)[holders]]
-    others, shared = np.unique(holders[holders != slot], return_counts=True)
-    first = np.lexsort((-index.column("seq")[others], -shared))[:_MOST_NEAR]
-    near: Slots = others[first].astype(np.int64)
-    return near
-
-
-def _nearest(
-    field: _Field, memory: StoredMemory, slot: int, others: Slots, least: tuple[float, float]
-) -> dict[int, float]:
-    """Return those that are near enough by their vectors or, where one has none, by their words, and how near; nearest first."""
-    index = field.index
-    if not len(others):
-        return {}
-    has_vector = field.reader.has_vector(others) & (memory.embedding is not None)
-    alike = np.zeros(len(others))
-    if memory.embedding is not None and has_vector.any():
-        alike[has_vector] = np.round(field.reader.cosines(memory.embedding, others[has_vector]), 6)
-    if not has_vector.all():
-        own = set(index.sequences.get(slot).tolist())
-        for at in np.flatnonzero(~has_vector).tolist():
-            alike[at] = overlap(own, set(index.sequences.get(others[at]).tolist()), of_smaller=True)
-    near = alike >= np.where(has_vector, *least)
-    ranked = sorted((-alike[at], index.ids.names[others[at]], int(others[at])) for at in np.flatnonzero(near))
-    return {other: -alike for alike, _, other in ranked[:_MOST_JUDGED]}
+def _judgement(said: Judgement, cosine: float) -> Conflict | None:
+    """Return what a judge said as a conflict; None if it sees none or is unsure: then a work order asks."""
+    if said not in ("contradicts", "replaces"):
+        return None
+    return Conflict("judged", max(cosine, 0.01), "a model judged so", is_stated=said == "replaces")

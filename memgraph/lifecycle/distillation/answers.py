@@ -293,7 +293,7 @@ def _decision(
     older, newer = order.subject_ids
     reason = f"{answered_by}: {verdict}"
     if verdict == "both hold":
-        return [*dismissal(store, older, newer, reason=reason)], None
+        return [*dismissal(store, newer, older, reason=reason)], None
     keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
     (replaced,) = store.read_memories([gone])
     if TRUST.index(trust_class) > TRUST.index(replaced.trust_class):

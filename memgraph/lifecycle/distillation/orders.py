@@ -123,8 +123,9 @@ def is_current(reader: Reader, row: Row) -> bool:
     if row["kind"] != "contradiction" or row["state"] != "open" or row.get("verdict"):
         return True
     in_force = reader.listed() & ~reader.superseded()
-    is_linked = any(reader.record("CONTRADICTS", ends) is not None for ends in (tuple(ids), tuple(ids[::-1])))
-    return is_linked and all(in_force[reader.index.slot(one)] for one in ids)
+    both = (tuple(ids), tuple(ids[::-1]))
+    is_answered = any(reader.record(name, ends) is not None for name in ("RELATED_TO", "SUPERSEDES") for ends in both)
+    return not is_answered and all(in_force[reader.index.slot(one)] for one in ids)
 
 
 def _quotes_hidden(reader: Reader, row: Row) -> bool:

@@ -16,7 +16,7 @@ from memgraph.lifecycle.distillation.subjects import (
     undecided_contradictions,
 )
 from memgraph.lifecycle.evidence.experience import WATCH, Experience, changed_scopes, read_experience
-from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.changes import changes_after, last_run
 from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.records import DistilRequested, phase_key
@@ -28,6 +28,8 @@ PHASE = "work-orders"
 """Name of the phase of sleep that makes them."""
 
 _SHARE_OF_SESSIONS = 0.5
+_MOST_COMPARED = 2_000
+"""Of more changed memories only the latest are compared with others."""
 
 
 def request_orders(store: AgentMemoryStore) -> OrdersResult:
@@ -56,7 +58,8 @@ def _planned(view: View) -> Plan[OrdersResult]:
         return Plan(OrdersResult())
     with view.reader.frozen():
         experiences, has_lessons = _changed_experience(view)
-    subjects = [*returned_failures(view.reader, experiences), *undecided_contradictions(view.reader)]
+        doubted = list(undecided_contradictions(view.reader, _changed_memories(view)))
+    subjects = [*returned_failures(view.reader, experiences), *doubted]
     if has_lessons:
         subjects += communities_without_lesson(experiences)
     return _planned_for(view, subjects)
@@ -72,14 +75,25 @@ def _planned_for(view: View, subjects: Iterable[Subject], share: float = 1.0) ->
     return Plan(OrdersResult(candidates=len(ranked), requested=len(chosen)), commits)
 
 
+def _changed_memories(view: View) -> list[str]:
+    """Return the latest memories that changed since the phase's last run."""
+    changes = next(changes_after(view.reader, _last(view).get("seq", 0), WATCH.touched))
+    return list(changes.touched)[-_MOST_COMPARED:]
+
+
 def _changed_experience(view: View) -> tuple[list[Experience], bool]:
     """Return the episodes of the scopes to search, and whether compression has seen all of them."""
     reader = view.reader
-    run = last_run(reader, phase_key(PHASE))
-    if run and _orders_of_day(reader.every_record(WORK_ORDER), run["applied_at"]) >= view.config.distil_orders_a_day:
-        run = {}
-    scopes = changed_scopes(reader, view.now, run)
+    scopes = changed_scopes(reader, view.now, _last(view))
     return read_experience(reader, scopes, view.now), scopes.isdisjoint(changed_scopes(reader, view.now))
+
+
+def _last(view: View) -> Row:
+    """Return the last run of the phase; empty if it used up the budget of its day: then all is searched again."""
+    run = last_run(view.reader, phase_key(PHASE))
+    known = view.reader.every_record(WORK_ORDER)
+    is_spent = run and _orders_of_day(known, run["applied_at"]) >= view.config.distil_orders_a_day
+    return {} if is_spent else run
 
 
 def _budget_left(view: View, known: Sequence[Row], share: float = 1.0) -> int:

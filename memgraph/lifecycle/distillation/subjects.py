@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.extraction.secrets import redact
@@ -10,6 +10,7 @@ from memgraph.index.columns import TRUST
 from memgraph.lifecycle.communities.louvain import communities
 from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.contradictions.resolution import still_open
+from memgraph.lifecycle.contradictions.search import open_questions
 from memgraph.lifecycle.errors.remedies import Trouble, troubles
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, in_order
 from memgraph.lifecycle.evidence.experience import Experience, evidence_of
@@ -115,11 +116,12 @@ def returned_failures(reader: Reader, experiences: Sequence[Experience]) -> Iter
                 )
 
 
-def undecided_contradictions(reader: Reader) -> Iterator[Subject]:
-    """Yield the open contradictions; the older memory comes first."""
-    for found in still_open(reader):
-        ids = [found.older.id, found.newer.id]
-        yield from _about("contradiction", " ".join(ids), reader.rows(ids), 0.9 * (found.score or 0.5))
+def undecided_contradictions(reader: Reader, changed_ids: Iterable[str]) -> Iterator[Subject]:
+    """Yield the open contradictions, and changed statements that are near others; the older memory comes first."""
+    found = [((one.older.id, one.newer.id), 0.9 * (one.score or 0.5)) for one in still_open(reader)]
+    near = open_questions(reader, changed_ids)
+    for ids, value in [*found, *(((pair.older.id, pair.newer.id), 0.6 * chance) for pair, chance in near)]:
+        yield from _about("contradiction", " ".join(ids), reader.rows(ids), value)
 
 
 def _returns(reader: Reader, trouble: Trouble) -> list[str]:

@@ -38,7 +38,7 @@ from memgraph.model.ids import natural_id
 from memgraph.model.memory import RECORD_SOURCE, AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult
 from memgraph.model.similarity import to_vector
-from memgraph.ports import Embedder, Extractor, Row
+from memgraph.ports import Embedder, Extractor, LanguageModel, Row
 from memgraph.privacy import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write, with_vector
@@ -97,6 +97,11 @@ class ConsolidationPipeline:
     def is_quick(self) -> bool:
         """Whether the built-in rules extract the memories, so that repeating a log costs little."""
         return isinstance(self._extractor, RuleExtractor)
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The language model that extracts, if one does."""
+        return self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
 
     def consolidate(self, build_log: BuildEventLog | Mapping[str, Any]) -> ConsolidationResult:
         """Extract, embed and deduplicate the memories of a log, and merge or insert them in one commit.
@@ -239,9 +244,8 @@ class ConsolidationPipeline:
             return CompressionResult()
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
-        model = self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
         with reported(self._store, "compress") as notes:
-            result = compress(self._store, embedder=self._embedder, model=model)
+            result = compress(self._store, embedder=self._embedder, model=self.language_model)
             collected = collect(self._store)
             notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip
         return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})

@@ -20,7 +20,6 @@ from memgraph.extraction.rules.session_steps import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text
-from memgraph.lifecycle.contradictions import claims
 from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.extractive_text import when
@@ -93,7 +92,6 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "sentences of prose": sentences,
     "sentences that may be told": sentences_of,
     "parts of claims": lambda text: split_sentences(text, "claim"),
-    "bare": claims.bare,
     "parts that state an end": lambda text: split_sentences(text, "end"),
     "parts of a long text": lambda text: [part.strip() for part in split_sentences(text, "part") if part.strip()],
     "split_text": lambda text: split_text(text, LIMIT),

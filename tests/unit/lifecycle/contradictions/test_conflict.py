@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph import EpisodicMemory, SemanticMemory
-from memgraph.lifecycle.contradictions.claims import claims_of
-from memgraph.lifecycle.contradictions.conflict import conflict_of
+from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of
 
 CONFLICTING = [
     ("The deploy port is 8080", "The deploy port is now 9090", "value"),
@@ -17,15 +16,19 @@ CONFLICTING = [
     ("default branch: main", "The default branch is develop.", "value"),
     ("The project requires Python 3.11", "The project requires Python 3.12", "value"),
     ("The owner of the billing service is Anna", "The owner of the billing service is Ben", "value"),
-    ("Anna owns the billing service", "Ben Miller owns the billing service", "value"),
+    ("Anna is the owner of the billing service", "Ben Miller is the owner of the billing service", "value"),
     ("The staging database lives in eu-west-1", "The staging database lives in us-east-1", "value"),
     ("The config file is stored at config/app.yaml", "The config file is stored at settings/app.toml", "value"),
-    ("The cache is enabled in production", "The cache is disabled in production", "value"),
+    ("The cache is enabled in production", "The cache is disabled in production", "denial"),
     ("Deploy on Tuesdays only", "Deploy on Fridays only", "value"),
     ("The user prefers a window seat on long flights", "The user prefers an aisle seat on long flights, near the front", "value"),
     ("Always use pytest for the unit tests", "Always use unittest for the unit tests", "value"),
     ("Use tabs for indentation in the Makefile", "Use spaces instead of tabs for indentation in the Makefile", "value"),
-    ("The user prefers email over phone", "The user prefers phone over email", "value"),
+    ("CI runs on Python 3.10", "CI was bumped to Python 3.12", "value"),
+    ("The staging database runs Postgres 13", "The staging database was upgraded to Postgres 16", "value"),
+    ("The configuration is read from config.ini", "The configuration is read from settings.toml", "value"),
+    ("Code review needs two approvals", "Code review needs three approvals", "value"),
+    ("Migrations must be reversible", "Migrations do not need to be reversible any more", "denial"),
     ("The cron job runs at 03:15", "The cron job runs at 05:45", "value"),
     ("The search index is rebuilt nightly", "The search index is rebuilt weekly", "value"),
     ("The user likes early meetings", "The user does not like early meetings", "denial"),
@@ -60,6 +63,12 @@ ALIKE = [
     ("Retry the request on a 429", "Retry the request on a 503"),
     ("The meeting is on Monday", "The meeting is on Thursday"),  # there may be two
     ("The deploy port is 8080", "The deploy port is 8080, behind the proxy"),
+    ("Tests on Python 3.10 are slow", "Tests on Python 3.11 are slow"),
+    ("The package is tested with Python 3.10", "The package is tested with Python 3.11"),
+    ("The import took 20 minutes", "The import took 30 minutes"),
+    ("The service runs on Kubernetes", "The service is stored on GitHub"),
+    ("requests is pinned to 2.31", "urllib3 is pinned to 1.26"),
+    ("The importer supports CSV", "The importer supports JSON"),
 ]  # fmt: skip
 
 

@@ -9,10 +9,12 @@ import pytest
 
 import memgraph
 from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
-from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.lifecycle.contradictions import search as module
+from memgraph.embedding import NoEmbedder
+from memgraph.errors import InvalidInputError, NotFoundError, ProviderError
+from memgraph.extraction.llm.extractor import ModelExtractor
 from memgraph.model.build import Candidate
 from memgraph.model.link import REPLACED
+from memgraph.testing import FakeJudge, FakeLanguageModel
 
 OLD, NEW = "The deploy port of the shop is 8080", "The deploy port of the shop is now 9090"
 YES, NO = "The importer handles empty files", "The importer does not handle empty files"
@@ -82,31 +84,6 @@ def test_an_agents_denial_stays_open_and_both_are_recalled(memory: memgraph.MemG
     assert [(one.older_id, one.newer_id) for one in told] == [(old, new)]
 
 
-def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
-    memory: memgraph.MemGraph, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 5)
-    facts = [f"The deploy port of the shop number {number} is {8000 + number}" for number in range(20)]
-    memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in facts])
-    read: list[str] = []
-    judged: list[frozenset[str]] = []
-    reader = memory.store.reader
-    read_memories, conflict_of = reader.read, module.conflict_of
-    monkeypatch.setattr(reader, "read", lambda ids: read.extend(ids) or read_memories(ids))
-
-    def judge(one: Any, other: Any) -> Any:
-        judged.append(frozenset([one.id, other.id]))
-        return conflict_of(one, other)
-
-    monkeypatch.setattr(module, "conflict_of", judge)
-    assert memory.contradictions.find().looked_at == 20
-    assert len(read) == len(set(read)) == 20
-    assert len(judged) == len(set(judged)) > 100
-    clock.advance(hours=1)
-    memory.store.insert_memory(SemanticMemory(content="The deploy port of the shop number 3 is 1", project_id="shop"))
-    assert memory.contradictions.find().found == 1
-
-
 def test_an_observations_notice_reports_the_contradiction(
     memory: memgraph.MemGraph, say: Callable[..., str], clock: Any
 ) -> None:
@@ -166,24 +143,6 @@ def test_a_successful_use_confirms_a_memory(memory: memgraph.MemGraph, say: Call
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
 
 
-def test_only_a_rise_in_the_newer_ones_confidence_settles(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
-    old, new = say(OLD, confidence=0.8), say(NEW, confidence=0.8)
-    for lowered in ({"confidence": 0.1}, {"trust_class": "tool"}, {"valid_at": "2026-01-01"}, {"confidence": 0.7}):
-        memory.store.update_memory(new, **lowered)
-        assert memory.contradictions.find().superseded == 0
-    assert relations(memory, new, old) == {"CONTRADICTS"}
-    memory.store.update_memory(new, trust_class="agent", confidence=0.9, valid_at=None)
-    assert memory.contradictions.find().superseded == 1
-
-    memory.store.unsupersede(old)
-    memory.contradictions.find()
-    memory.store.update_memory(new, confidence=0.85)  # surer than the older one still
-    assert memory.contradictions.find().superseded == 0
-    memory.store.update_memory(new, trust_class="user")
-    assert memory.contradictions.find().superseded == 1
-    assert memory.contradictions.find().replaced == 0
-
-
 def test_merging_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
         clock.advance(hours=1)
@@ -229,7 +188,7 @@ def test_a_run_finds_earlier_writes_and_is_idempotent(memory: memgraph.MemGraph,
 def test_an_interrupted_run_continues_where_it_stopped(
     memory: memgraph.MemGraph, open_store: Callable[..., Any], clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 2)
+    monkeypatch.setattr("memgraph.lifecycle.contradictions.search._BATCH", 2)
     other = memgraph.MemGraph(open_store("other"))
     for number, text in enumerate((OLD, YES, NEW, NO)):
         clock.advance(hours=1)
@@ -457,3 +416,92 @@ def test_generalisations_are_not_compared(memory: memgraph.MemGraph, clock: Any)
         clock.advance(hours=1)
         memory.store.insert_memory(SemanticMemory(content=text, source="compression"))
     assert memory.contradictions.find().found == 0
+
+
+class TestNear:
+    """Pairs that are near by their meaning, and of which words do not decide."""
+
+    OLD = "The release build of the shop is signed by the platform team"
+    NEW = "The release build of the shop is signed by a hardware key of Dana now"
+
+    @pytest.fixture
+    def both(self, memory: memgraph.MemGraph, say: Callable[..., str]) -> tuple[str, str]:
+        ids = say(self.OLD), say(self.NEW)
+        assert pairs(memory) == []
+        return ids
+
+    def test_they_are_asked_about_after_what_is_surer_and_never_twice(
+        self, memory: memgraph.MemGraph, say: Callable[..., str], both: tuple[str, str]
+    ) -> None:
+        surer = say(YES), say(NO)
+        say("The release build of the shop is signed by the platform team on Fridays")
+        memory.maintenance.sleep(phases=["work-orders"])
+        first, second, *_ = orders = memory.distillation.list()
+        assert [one.subject_ids for one in (first, second)] == [list(surer), list(both)]
+        assert {one.kind for one in orders} == {"contradiction"}
+        assert memory.distillation.answer(
+            second.id, {"statements": [], "verdict": "newer holds"}, answered_by="me"
+        ).decision
+        assert relations(memory, *both) == {"SUPERSEDES"}
+        memory.store.unsupersede(both[0])
+        memory.maintenance.sleep(phases=["contradictions", "work-orders"])
+        assert list(both) not in [one.subject_ids for one in memory.distillation.list()]
+
+    def test_that_both_hold_relates_them(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
+        memory.maintenance.sleep(phases=["work-orders"])
+        (order,) = memory.distillation.list()
+        memory.distillation.answer(order.id, {"statements": [], "verdict": "both hold"}, answered_by="me")
+        assert relations(memory, *both) == {"RELATED_TO"}
+
+    def test_other_things_and_additions_are_no_question(
+        self, memory: memgraph.MemGraph, say: Callable[..., str]
+    ) -> None:
+        say("The exporter of the depot writes CSV")
+        say("The exporter of the depot writes CSV with a header")
+        say("Reviews are done in pairs")
+        memory.maintenance.sleep(phases=["work-orders"])
+        assert memory.distillation.list() == []
+
+    @pytest.mark.parametrize(
+        ("said", "linked"),
+        [("contradicts", "CONTRADICTS"), ("replaces", "SUPERSEDES"), ("compatible", "RELATED_TO"), ("unsure", None)],
+    )
+    def test_a_judge_decides(
+        self, memory: memgraph.MemGraph, both: tuple[str, str], said: Any, linked: str | None
+    ) -> None:
+        judge = FakeJudge(said)
+        judged = memgraph.MemGraph(memory.store, judge=judge)
+        judged.maintenance.sleep(phases=["contradictions"])
+        assert judge.calls == [(self.OLD, self.NEW)]
+        assert relations(memory, *both) == ({linked} if linked else set())
+        judged.maintenance.sleep(phases=["work-orders"])
+        assert len(memory.distillation.list()) == (said in ("contradicts", "unsure"))
+
+    def test_a_judge_that_fails_leaves_it_to_words(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
+        memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in (YES, NO)])
+        judge = FakeJudge([ProviderError("no", model="fake")])
+        judged = memgraph.MemGraph(memory.store, judge=judge)
+        assert judged.contradictions.find().found == 1
+        assert len(judge.calls) == 1
+
+    def test_the_configured_model_judges(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
+        model = FakeLanguageModel('{"verdict": "replaces"}')
+        judged = memgraph.MemGraph(memory.store, extractor=ModelExtractor(model))
+        assert judged.contradictions.find().replaced == 1
+        assert memory.judge is None
+
+    def test_a_private_pair_is_shown_to_no_judge(self, memory: memgraph.MemGraph, clock: Any) -> None:
+        for text in (YES, NO):
+            clock.advance(hours=1)
+            memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", privacy_tier="private"))
+        judge = FakeJudge()
+        assert memgraph.MemGraph(memory.store, judge=judge).contradictions.find().found == 1
+        assert judge.calls == []
+
+
+def test_memories_without_vectors_are_found_by_their_words(open_store: Callable[..., Any], clock: Any) -> None:
+    with open_store("plain", embedder=NoEmbedder()) as store:
+        for text in (YES, "The shop sells shoes", NO):
+            clock.advance(hours=1)
+            store.insert_memory(SemanticMemory(content=text, project_id="shop"))
+        assert memgraph.MemGraph(store).contradictions.find().found == 1
