@@ -11,8 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from memgraph.extraction.statements import steps_in
-from memgraph.extraction.verification.opposites import contradicts_outcome
-from memgraph.extraction.verification.support import SAYS_NOTHING, Evidence, evidence_in, mentioned, unsupported
+from memgraph.extraction.verification import SAYS_NOTHING, Evidence, evidence_in, mentioned, unsupported
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
@@ -99,22 +98,21 @@ class Claim(Model):
         return {name: found for name, found in self._checked(source, f"{metadata}\n{source}") if found}
 
     def _checked(self, source: str, known: str) -> Iterator[tuple[str, list[str]]]:
-        evidence, missing = evidence_in(source, self.evidence)
+        evidence, missing = evidence_in(source, self.evidence, known=known.removesuffix(source))
         yield "evidence", [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
         if self.is_too_long:
             yield "content", [f"content: is longer than {MAX_CONTENT_CHARS} characters"]
         else:
             yield "content", _described("content", unsupported(self.content, evidence))
-        if self.type == "episodic" and contradicts_outcome(self.outcome, canonical_name(self.content), evidence.text):
-            yield "outcome", [f"outcome: “{self.outcome}” contradicts the evidence"]
         if place := self.location.strip():  # it names a place, whatever the content says of it
-            yield "location", _described("location", unsupported(place, evidence.told_by(self.content)))
+            yield "location", _described("location", unsupported(place, evidence, names_only=True))
         for name in ("decision", "trigger"):
             if text := getattr(self, name).strip():
                 yield name, _described(name, _of_field(text, evidence))
         for name in ("alternatives", "steps"):
             texts = [text for text in getattr(self, name) if text.strip()]
-            yield name, _described(name, [said for text in texts for said in _unsupported_part(name, text, evidence)])
+            wrong = [said for text in texts for said in _of_field(text, evidence, names_only=name == "alternatives")]
+            yield name, _described(name, wrong)
         if self.event_date and not is_dated(self.event_date, known):
             yield (
                 "event_date",
@@ -197,16 +195,10 @@ class Claim(Model):
         )
 
 
-def _of_field(text: str, evidence: Evidence) -> list[str]:
-    """Return what is unsupported in a field; one of function words alone, such as “do both”, need only be quoted."""
-    found = unsupported(text, evidence)
-    return [] if found == [SAYS_NOTHING] and f" {canonical_name(text)} " in f" {evidence.text} " else found
-
-
-def _unsupported_part(name: str, text: str, evidence: Evidence) -> list[str]:
-    """Return what is unsupported in one item of a list; a rejected alternative needs no denial of its own."""
-    found = _of_field(text, evidence)
-    return [one for one in found if name != "alternatives" or not one.startswith("the quoted evidence denies")]
+def _of_field(text: str, evidence: Evidence, *, names_only: bool = False) -> list[str]:
+    """Return what is unsupported in a field; one of function words alone, such as “do both”, need only be in the records."""
+    found = unsupported(text, evidence, names_only=names_only)
+    return [] if found == [SAYS_NOTHING] and f" {canonical_name(text)} " in f" {evidence.records} " else found
 
 
 def _described(name: str, problems: list[str]) -> list[str]:

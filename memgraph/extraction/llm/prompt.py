@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -15,13 +15,22 @@ from memgraph.extraction.error_text import error_lines
 from memgraph.extraction.llm.claims import FIELDS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.ports import TokenCounter
+from memgraph.text import lazy_re as re
 
 _MAX_EVENTS = 500
 _MAX_DESCRIPTION_CHARS = 500
 _MAX_OUTPUT_CHARS = 400
-_MAX_SAID_CHARS = 1_000
-_MAX_CONTEXT_CHARS = 300
+_MAX_SAID_CHARS = 2_000
+_MAX_QUESTION_CHARS = 1_900
+_MAX_CONCLUSION_CHARS = 4_000
 _MAX_FILES = 5
+_HEADING = re.compile(r"^(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$)", re.MULTILINE)
+_CONCLUDES = re.compile(
+    r"\W*(?:\w+ ){0,2}(?:root cause|cause|summary|fix(?:es|ed)?|conclusions?|findings?|results?|solution|resolution|diagnosis|decisions?|lessons?|"
+    r"learned|takeaways?|recommendations?|problem|explanation|verdict)\b",
+    re.IGNORECASE,
+)
+"""Headings of the sections in which an agent concludes."""
 
 _TASK = """\
 You keep the long-term memory of a software team's agents. You are given the record of one build: its events, one JSON object
@@ -97,8 +106,23 @@ def prompt_for(log: BuildEventLog, *, limit: int, max_tokens: int, counter: Toke
     return Prompt(messages, shown)
 
 
+def conclusion_of(text: str) -> str:
+    """Return the sections of a text whose headings say that they conclude, such as Root Cause, Summary and Fix; "" if there are none."""
+    starts = [found.start() for found in _HEADING.finditer(text)]
+    sections = [text[start:end].strip() for start, end in pairwise([*starts, len(text)])]
+    return "\n".join(section for section in sections if _CONCLUDES.match(section))
+
+
+def question_in(context: str) -> str:
+    """Return the question that a turn of the user answers: the end of what the agent said, from the beginning of a paragraph."""
+    if len(context) <= _MAX_QUESTION_CHARS:
+        return context
+    shown = context[-_MAX_QUESTION_CHARS:]
+    return shown.partition("\n\n")[2] or shown.partition("\n")[2] or shown.partition(" ")[2]
+
+
 def informative_events(log: BuildEventLog, most: int, cost: Callable[[Event], int]) -> list[Event]:
-    """Return the most informative events of a log that fit, in order: interventions, failures, what the agent said, detailed texts."""
+    """Return the most informative events of a log that fit, in order: interventions, conclusions, failures, other texts."""
     chosen: list[Event] = []
     for event in sorted(_events(log), key=_rank)[:_MAX_EVENTS]:
         if (size := cost(event)) <= most:
@@ -128,11 +152,18 @@ def _events(log: BuildEventLog) -> list[Event]:
 
 
 def _rank(event: Event) -> tuple[int, int]:
-    if event.task is None:
-        return 0, event.number
     task = event.task
-    routine = 3 if task.lesson or task.reasoning else 4 if task.output else 5
-    return {"failure": 1, "partial": 2}.get(task.outcome, routine), event.number
+    if task is None:
+        return 0, event.number
+    if task.lesson or conclusion_of(task.reasoning):
+        return 1, event.number
+    routine = 4 if task.reasoning else 5 if task.output else 6
+    return {"failure": 2, "partial": 3}.get(task.outcome, routine), event.number
+
+
+def is_essential(event: Event) -> bool:
+    """Return whether an event is an intervention, a conclusion or a failure."""
+    return _rank(event)[0] <= 3
 
 
 def _fields(event: Event) -> dict[str, Any]:
@@ -140,7 +171,7 @@ def _fields(event: Event) -> dict[str, Any]:
         texts = {
             "date": event.said.timestamp[:10],
             "user_did": event.said.action[:_MAX_SAID_CHARS],
-            "context": _last_words(event.said.context),
+            "context": question_in(event.said.context),
         }
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
     assert event.task is not None  # noqa: S101 (an event is one of the two)
@@ -150,20 +181,12 @@ def _fields(event: Event) -> dict[str, Any]:
         "agent": task.agent_name,
         "task": task.description[:_MAX_DESCRIPTION_CHARS],
         "command": task.command[:_MAX_OUTPUT_CHARS],
-        "reasoning": task.reasoning[:_MAX_OUTPUT_CHARS],
+        "reasoning": conclusion_of(task.reasoning)[:_MAX_SAID_CHARS] or task.reasoning[:_MAX_OUTPUT_CHARS],
         "output": _output(task),
-        "lesson": task.lesson[:_MAX_DESCRIPTION_CHARS],
+        "files": [file[:200] for file in task.files_changed[:_MAX_FILES]],
+        "lesson": task.lesson[:_MAX_CONCLUSION_CHARS],
     }
-    shown: dict[str, Any] = {"event": event.number, "outcome": task.outcome}
-    shown |= {name: text for name, text in texts.items() if text}
-    if task.files_changed:
-        shown["files"] = [file[:200] for file in task.files_changed[:_MAX_FILES]]
-    return shown
-
-
-def _last_words(context: str) -> str:
-    """Return the end of what the agent said: its conclusion stands there."""
-    return context if len(context) <= _MAX_CONTEXT_CHARS else context[-_MAX_CONTEXT_CHARS:].partition(" ")[2]
+    return {"event": event.number, "outcome": task.outcome} | {name: text for name, text in texts.items() if text}
 
 
 def _output(task: BuildTask) -> str:

@@ -41,7 +41,7 @@ from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
 _HEAD_LINES = 200
-_CONTEXT_CHARS = 600
+_CONTEXT_CHARS = 2_000
 _MAX_RUNNING = 1_000
 _MAX_SEEN = 200_000
 _MAX_UUID_CHARS = 64

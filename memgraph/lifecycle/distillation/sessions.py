@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heappush, heappushpop
+from itertools import zip_longest
 
-from memgraph.extraction.llm.prompt import informative_events
+from memgraph.extraction.llm.prompt import Event, informative_events, is_essential, question_in
 from memgraph.extraction.readers import Reader as SourceReader
 from memgraph.extraction.readers import SourceRecord
 from memgraph.extraction.secrets import redact_any
@@ -22,6 +23,8 @@ _EVENTS_OF_AN_INTERVENTION = 6
 """An intervention counts as so many tasks: users state in about one turn of five what holds beyond the task, and rules find half of it."""
 _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
 """Sources whose builds contain no conversation."""
+MAX_PARTS = 4
+"""Maximum number of orders of one session: of more than so many excerpts, the least informative events are left out."""
 _EVENT_FRAME_CHARS = 12
 
 
@@ -54,7 +57,8 @@ class SessionWatch:
 
     def request_orders(self) -> OrdersResult:
         """Make work orders for the noted sessions of which little was kept, within the budget of the day."""
-        subjects = [_subject(log, many) for many, _, log in self._noted if self._kept(log) * LONG_EVENTS < many]
+        little = [(log, many) for many, _, log in self._noted if self._kept(log) * LONG_EVENTS < many]
+        subjects = [subject for log, many in little for subject in subjects_of(log, many)]
         self._noted = []
         return request_sessions(self._store, subjects)
 
@@ -82,17 +86,47 @@ class _Watched:
             yield record
 
 
-def _subject(log: BuildEventLog, many: int) -> Subject:
+def subjects_of(log: BuildEventLog, many: int) -> list[Subject]:
+    """Return what to ask about a session: a subject for each part of what the user said, what the agent concluded and what failed.
+
+    A short session is filled up with its other events. The value of a part is by its share of what matters.
+    """
     log = redact_any(log).value  # before anything is cut: a truncated secret would not be recognised
-    events = informative_events(log, MAX_EXCERPT_CHARS, lambda event: len(event.text) + _EVENT_FRAME_CHARS)
-    return Subject(
-        kind="long session",
-        key=log.build_id,
-        excerpt=excerpt_of([event.text for event in events]),
-        value=round(0.7 * (1 - 1 / (1 + many / 60)), 6),
-        source_at=log.completed_at,
-        trust_class=log.trust_class,
-        project_id=log.project_id,
-        build_id=log.build_id,
-        source_event_ids=[log.build_id],
-    )
+    essential = sum(map(_cost, filter(is_essential, informative_events(log, 1, lambda _: 0))))
+    room = min(max(essential, MAX_EXCERPT_CHARS), MAX_PARTS * MAX_EXCERPT_CHARS)
+    while len(parts := _parts(informative_events(log, room, _cost))) > MAX_PARTS:
+        room = room * 9 // 10  # long events leave a part half empty
+    shares = [sum(is_essential(event) for event, _ in part) + 1 for part in parts]
+    return [
+        Subject(
+            kind="long session",
+            key=log.build_id if number == 1 else f"{log.build_id}\x1fpart {number}",
+            excerpt=excerpt_of([text for _, text in part]),
+            value=round(0.7 * (1 - 1 / (1 + many / 60)) * share / max(shares), 6),
+            source_at=log.completed_at,
+            trust_class=log.trust_class,
+            project_id=log.project_id,
+            build_id=log.build_id,
+            source_event_ids=[log.build_id],
+        )
+        for number, (part, share) in enumerate(zip(parts, shares, strict=True), start=1)
+    ]
+
+
+def _cost(event: Event) -> int:
+    return len(event.text) + _EVENT_FRAME_CHARS
+
+
+def _parts(events: Sequence[Event]) -> list[list[tuple[Event, str]]]:
+    """Return events with their texts, in order, in as many parts as they need; a conclusion without the question at its end, which follows."""
+    parts: list[list[tuple[Event, str]]] = [[]]
+    left = MAX_EXCERPT_CHARS
+    for event, after in zip_longest(events, events[1:]):
+        question = question_in(after.said.context) if after and after.said else ""
+        text = event.text.removesuffix(question).removesuffix("lesson: ").rstrip()
+        if parts[-1] and len(text) + _EVENT_FRAME_CHARS > left:
+            parts.append([])
+            left = MAX_EXCERPT_CHARS
+        parts[-1].append((event, text))
+        left -= len(text) + _EVENT_FRAME_CHARS
+    return parts

@@ -149,7 +149,7 @@ def test_a_field_that_the_log_does_not_support_is_left_empty(field: str, said: A
     "wrong",
     [
         {"content": "The CSV import failed on a missing header."},
-        {"content": "Import of the CSV: no failure."},
+        {"content": "There is no byte order mark in the CSV."},
         {"content": "Import of the CSV: failure in line 7."},
         {"evidence": ["byte order mark in line 1 of export.py"]},
         {"event_index": 0},

@@ -77,12 +77,12 @@ def test_every_type_and_field_is_kept(store: Any, ordered: Any) -> None:
 
 
 UNSUPPORTED = {
-    "a word": (statement(content="The importer needs a proxy."), "“proxy” is not in the source"),
+    "words": (statement(content="A proxy hides the gateway."), "are not in the source"),
     "a number": (statement(content="The import works with 4 workers per queue."), "“4” is not in the quoted evidence"),
     "a denial": (statement(content="The import works without one worker per queue."), "does not deny"),
     "a passage": (statement(evidence=["The import works: two workers per queue"]), "the source has no passage"),
-    "a step": (statement(steps=["restart the queue"]), "steps: “restart”"),
-    "a decision": (statement(decision="use two queues"), "decision: “use” is not in the source"),
+    "a step": (statement(steps=["restart the proxy"]), "steps: “restart”, “proxy”"),
+    "a decision": (statement(decision="use three queues"), "decision: “three” is not in the quoted evidence"),
     "a day": (statement(event_date="2026-02-30"), "event_date:"),
     "a person": (statement(agents=["Mallory"]), "does not name “Mallory”"),
     "a length": (statement(content="The import works. " * 60), "longer than 800"),

@@ -11,7 +11,7 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import NotFoundError
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.lifecycle.distillation.sessions import LONG_EVENTS
+from memgraph.lifecycle.distillation.sessions import LONG_EVENTS, MAX_PARTS
 from memgraph.testing import FakeExtractor
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -94,13 +94,49 @@ def test_a_session_is_withheld_while_its_excerpt_has_what_was_hidden(
         told.show(order.id)
 
 
-def test_an_excerpt_holds_the_end_of_what_was_said_before_the_user_spoke(ingested: Any) -> None:
-    said = [
-        {"timestamp": "2026-01-05T10:00:00Z", "action": "Yes", "context": "First look. " * 40 + "So the port is taken."}
-    ]
+QUESTION = "Which colour?\n\n1. Ochre\n2. Rust, because the clay is red\n3. Slate"
+
+
+def turn(number: int, action: str, context: str = "") -> dict[str, str]:
+    return {"timestamp": f"2026-01-05T10:{number:02}:00Z", "action": action, "context": context}
+
+
+def test_a_short_answer_stands_with_the_whole_question_and_its_choices(ingested: Any) -> None:
+    said = [turn(1, "2", f"{'Some words on glazes. ' * 120}\n\n{QUESTION}")]
     [order] = ingested([session("long", 40, user_interventions=said)])
-    assert "So the port is taken." in order.excerpt
-    assert "context: First look." in order.excerpt or "context: look." in order.excerpt
+    assert "user_did: 2\ncontext: Which colour?\n1. Ochre\n2. Rust, because the clay is red\n3. Slate" in order.excerpt
+    assert "Some words" not in order.excerpt
+
+
+def test_a_conclusion_is_whole_and_what_it_asks_is_not_shown_twice(ingested: Any) -> None:
+    conclusion = f"### Root Cause\n{'The lid bends. ' * 150}Its hinge is of tin.\n"
+    log = session("long", 40, user_interventions=[turn(59, "2", QUESTION)])
+    log["tasks"][-1] |= {"lesson": conclusion + QUESTION, "occurred_at": "2026-01-05T10:58:00Z"}
+    log["tasks"][3]["reasoning"] = f"Let me see. {'x' * 500}\n\n## Findings\nThe fuse was wet.\n\n## Next\nI look on."
+    [order] = ingested([log])
+    assert "Its hinge is of tin." in order.excerpt
+    assert order.excerpt.count("Rust, because the clay is red") == 1
+    assert "The fuse was wet." in order.excerpt
+    assert "I look on." not in order.excerpt
+
+
+def test_a_long_session_is_asked_about_in_several_orders_instead_of_being_cut(ingested: Any) -> None:
+    said = [turn(number, f"Point {number}: {'clay ' * 150}") for number in range(30)]
+    orders = ingested([session("long", 40, user_interventions=said)])
+    assert 3 <= len(orders) <= MAX_PARTS
+    shown = [f"Point {number}:" for order in orders for number in range(30) if f"Point {number}:" in order.excerpt]
+    assert sorted(shown) == sorted(f"Point {number}:" for number in range(30))
+    assert all("…" not in order.excerpt and order.build_id == "long" for order in orders)
+    assert len({order.id for order in orders}) == len(orders)
+
+
+def test_a_session_has_at_most_so_many_orders_and_what_the_user_said_comes_first(ingested: Any) -> None:
+    log = session("long", 150, user_interventions=[turn(1, "Keep it short")])
+    for task in log["tasks"]:
+        task |= {"outcome": "failure", "output": f"Error: {task['task_id']} {'bad clay ' * 60}"}
+    orders = ingested([log])
+    assert len(orders) == MAX_PARTS
+    assert sum("Keep it short" in order.excerpt for order in orders) == 1
 
 
 def test_a_session_that_is_read_again_is_not_asked_about_again(ingested: Any) -> None:

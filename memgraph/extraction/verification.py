@@ -1,0 +1,360 @@
+"""Verification of claims: whether a source says what is stated about it, as far as comparing words can tell.
+
+What is quoted must stand in the source. Exact items (numbers, names, versions, paths, quoted text) must stand in the records that are
+quoted, plain numbers in the sentences; the project, and a name that several records have, may be added. What is stated must not be
+denied there, nor what is denied stated. Half of a sentence's other words must be those of the records, and half of a cause's those of
+the quoted sentences. What a person typed is read with its slips and short forms. Words are compared, not meanings: a false statement
+of the same words can pass. Pure. Cost: at most the length of the source times that of each passage.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+from memgraph.model.ids import canonical_name
+from memgraph.text import lazy_re as re
+from memgraph.text.words import expanded
+
+SAYS_NOTHING = "it says nothing that evidence could support"
+_FREE = frozenset(
+    "a an the this that these those it its itself he she they them their we us our you your i me my one ones who whom whose which what "
+    "where is are was were be been being am do does did done has have had having will would shall should can could may might must need "
+    "needs needed of to in on at by for from with into onto over under out up off as than about via per between during through within "
+    "against and or nor but so if then else when while because since although though whether both also too just very still again there "
+    "here how given rather why more most some such same other another each every all any only always own way s ve re ll d m yes please "
+    "thus hence due general even unable etc say says said state states stated told report reports reported ask asks asked request "
+    "requests requested want wants wanted like likes expect expects expected require requires required prefer prefers preferred decide "
+    "decided decision choose chose chosen choice explained confirmed agreed suggested before after first last next finally earlier "
+    "later now once until already instead longer get gets got gave goes went become became takes took put comes came make makes made "
+    "keep keeps kept let use used uses using not no never none nobody nothing neither without".split()
+)
+"""Words that need no evidence: of grammar, telling, order and time, and light verbs."""
+_NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10"}  # fmt: skip
+_USERS = frozenset({"user", "users"})
+_PERSONS = _USERS | {"agent", "agents", "assistant"}
+_ITEM = re.compile(r"[-+]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[^\s()\[\]{}<>\"“”„«»‘`;|*,…]+")
+_EDGES = ".:!?'’=&\\-–—/"
+_SIGNS = re.compile(r"[\d_./\\:=@#+~$%]|[a-z][A-Z]|^--|^[A-Z]{2,}s?$")
+"""What makes an item exact: digits, signs, and capitals in it."""
+_QUANTITY = re.compile(r"[-+]?v?(\d[\d.,:]*)(%?)([a-z]{0,12})")
+_THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
+_MARKUP = re.compile(r"[*`]+")
+_WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_WIDE}]|\d+(?:[.,:]\d+)*%?|[^\W_{_WIDE}]+")
+_ELLIPSIS = re.compile(r"\s*\[?(?:…|\.{3})\]?\s*")
+_FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)
+"""The numbers of the records of an excerpt; a text without them has its paragraphs as records."""
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_SENTENCE = re.compile(r"[.!?;]+[\"”'’)]*\s+|\n+")
+_BEGINS = re.compile(r"(?:^|[.!?:;]\s+|\n)[^\w\n]{0,4}(\w+)")
+_USERS_TURN = re.compile(r"^\W{0,3}(?:the )?user\w*[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_QUOTED = re.compile(r"[“\"]([^“”\"\n]{1,400})[”\"]")
+_CAUSE = re.compile(r"\b(?:because|since|due to|owing to|caused by)\b([^.;:]*)", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[.!?;]+(?=\s|$)|:(?=\s)(?!\s+(?:not|no|never)\b)|,(?=\s)|\n|\s[-–—]+\s|[()]|"
+    r"\s(?=(?:but|because|so|if|when|unless|while|although|though|since|until|without|please|instead of|rather than|"
+    r"(?:that|which|who)\s(?:\w+\s)?(?:not|never|no))\s)|\sand\s(?=(?:never|not|no|nobody|do|does|did|is|are|was|were|"
+    r"has|have|can|must|should|will|it|there|they|we|you|i)\s)",
+    re.IGNORECASE,
+)
+_REJECTED = re.compile(r"\b(?:instead of|rather than)\b[^,.;:]*", re.IGNORECASE)
+_DENIAL = re.compile(
+    r"(?<![\w-])(?:not|no|never|none|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
+    r"(?= to\b)|(?:stop|avoid|quit)s?(?= \w+ing\b))(?![\w-])",
+    re.IGNORECASE,
+)
+_NEGATIVE = re.compile(
+    r"\b((?:fail|refus|reject|block|prevent|avoid|lack|miss|disabl|forbid|prohibit|stop|drop|remov|delet|ban)"
+    r"(?:e?s|e?d|ing|ure|ped|ping)?|wrong|broken?|breaks?|errors?|over|unless|except|hardly|barely|too|"
+    r"un\w{4,}|dis\w{4,}|non\w{4,}|impossible|invalid|absent|denied)\b",
+    re.IGNORECASE,
+)
+"""Words that deny without a denial: with one, a text may say what another one denies."""
+_NAME = re.compile(r"\b[A-Z]\w*[a-z]\w*")
+_MOST_COMPARED = 40  # words of a statement that are compared with all words of the records
+_STEMMER = EnglishStemmer()
+
+
+class _Clause(NamedTuple):
+    """The words of a clause as stems, those that it denies, and those by which it may deny."""
+
+    words: frozenset[str]
+    denied: frozenset[str]
+    negative: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is quoted of a source: the records and the whole sentences that have it, in comparable form, and their words and stems.
+
+    `common` is what may be named without a quotation, and `by_user` whether a turn of the user is in one of the records.
+    """
+
+    records: str
+    told: str
+    written: frozenset[str]
+    near: frozenset[str]
+    quoted: frozenset[str]
+    sentences: tuple[tuple[_Clause, ...], ...]
+    common: str
+    by_user: bool
+
+    def has(self, item: str) -> bool:
+        """Return whether an exact item stands there or may be named anyhow; a name also by a short form that a user typed."""
+        wanted = comparable(item)
+        forms = [wanted, *(one for pair in _NUMBERS.items() if wanted in pair for one in pair)]
+        is_number = len(forms) > 1 or _QUANTITY.fullmatch(wanted) is not None
+        texts = [self.told] if is_number else [self.records, self.common]
+        if any(item_pattern(form).search(text) for form in forms for text in texts):
+            return True
+        return self.by_user and item.isalpha() and any(may_stand_for(one, wanted) for one in self.written)
+
+    def meant(self, word: str) -> str:
+        """Return the stem of the word of the records that a word stands for; its own if there is none."""
+        if (own := stem(word)) in self.near:
+            return own
+        others = ((one, stem(one)) for one in self.written if one[0] == word[0])
+        return min(
+            (to for one, to in others if may_stand_for(one, word) or (len(to) > 3 and own.startswith(to))), default=own
+        )
+
+
+def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[Evidence, list[str]]:
+    """Return what parts of a source say there, and those that are not in it. `known` may be named without a quotation: the project.
+
+    Case, white space, markup and punctuation do not count, nor does a slip in six words. A part may leave something out with an
+    ellipsis. What it says is judged by the whole sentences that it stands in.
+    """
+    text = _prepared(source)
+    words = list(_WORD.finditer(_FRAME.sub(lambda frame: " " * len(frame[0]), text)))
+    told = [found[0].casefold() for found in words]
+    missing: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for part in parts:
+        pieces = _ELLIPSIS.split(_FRAME.sub("", _prepared(part)))
+        places = [_places(told, [one.casefold() for one in _WORD.findall(piece)]) for piece in pieces if piece]
+        if not places or [] in places:
+            missing.append(part)
+        spans += [(words[start].start(), words[end - 1].end()) for some in places for start, end in some]
+    around = "\n".join(_parts(_FRAME if _FRAME.search(text) else _PARAGRAPH, text, spans))
+    sentences = _parts(_SENTENCE, text, spans)
+    said = "\n".join(sentences)
+    written = frozenset(map(str.casefold, _WORD.findall(around)))
+    named = (name for name, count in Counter(_NAME.findall(text)).items() if count > 2)
+    evidence = Evidence(
+        records=comparable(around),
+        told=comparable(said),
+        written=written,
+        near=_word_stems(around),
+        quoted=_word_stems(said),
+        sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences))),
+        common=comparable(" ".join([known, *named])),
+        by_user=_USERS_TURN.search(around) is not None,
+    )
+    return evidence, missing
+
+
+def unsupported(claim: str, evidence: Evidence, *, names_only: bool = False) -> list[str]:
+    """Return what a claim says that its evidence does not; with `names_only`, it states and denies nothing.
+
+    Empty if the claim is supported; one without any word of its own is not.
+    """
+    text = _prepared(claim)
+    if not any(_content(text)):
+        return [SAYS_NOTHING]
+    found = [*_unsaid(text, evidence), *_unquoted(text, evidence)]
+    return list(dict.fromkeys(found or ([] if names_only else _denials(text, evidence))))
+
+
+def mentioned(texts: Sequence[str], source: str) -> list[str]:
+    """Return the texts of which a source has every word somewhere, stated or denied."""
+    near = _word_stems(source)
+    return [text for text in texts if _word_stems(text) <= near]
+
+
+def _unsaid(text: str, known: Evidence) -> Iterator[str]:
+    """Yield the exact items that the evidence does not have, and the other words of a sentence if it does not have half of them."""
+    compared = 0
+    for sentence in _SENTENCE.split(text):
+        new: list[str] = []
+        items = list(_content(sentence))
+        for item, is_exact in items:
+            word = item.casefold()
+            if is_exact and not known.has(item):
+                yield f"“{item}” is not in the quoted evidence: quote the passage that has it"
+            elif word in _USERS and not known.by_user and stem(word) not in known.near:
+                yield f"“{item}” is not in the quoted evidence: quote the turn of the user, or say who said it"
+            elif not is_exact and word not in _PERSONS and stem(word) not in known.near:
+                compared += 1
+                if compared > _MOST_COMPARED or known.meant(word) not in known.near:
+                    new.append(f"“{item}”")
+        if new and 2 * len(new) >= len(items) - sum(item.casefold() in _PERSONS for item, _ in items):
+            yield f"{', '.join(new)} {'is' if len(new) == 1 else 'are'} not in the source: say it in its words"
+
+
+def _unquoted(text: str, known: Evidence) -> Iterator[str]:
+    """Yield the causes of which the quoted sentences do not have half, and quotations that the records do not have word for word."""
+    for cause in _CAUSE.findall(text):
+        items = [item for item, _ in _content(cause)]
+        said = [
+            known.meant(item.casefold()) in known.quoted or item_pattern(comparable(item)).search(known.told)
+            for item in items
+        ]
+        if 2 * sum(map(bool, said)) < len(said):
+            yield f"the quoted evidence states no cause “{cause.strip()}”: quote the passage that does, or leave it out"
+    told = f" {' '.join(_WORD.findall(known.records))} "
+    for quotation in _QUOTED.findall(text):
+        if " " in quotation and f" {' '.join(_WORD.findall(comparable(quotation)))} " not in told:
+            yield f"“{quotation}” is not in the quoted evidence word for word: quote it as it is"
+
+
+def _denials(text: str, known: Evidence) -> Iterator[str]:
+    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause."""
+    for claim in _clauses(_REJECTED.sub("", text), known.meant):  # a rejected alternative need not be denied
+        told, is_whole = _nearest(claim, known.sentences)
+        if told is None:
+            if claim.denied and not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records)):
+                yield f"the quoted evidence denies nothing: quote the passage that denies “{' '.join(sorted(claim.denied))}”"
+            continue
+        stated = told.words - told.denied
+        if claim.denied and (told.denied or told.negative <= claim.negative):
+            wrong = len(claim.denied & stated)
+            if 2 * wrong > len(claim.denied) - (not told.denied) and wrong > len(claim.denied & told.denied):
+                yield f"the quoted evidence does not deny “{' '.join(sorted(claim.denied))}”"
+        elif not claim.denied and claim.negative <= told.negative:
+            wrong = len(claim.words & told.denied)
+            if wrong > (len(claim.words & stated) if is_whole else 0):
+                yield f"the quoted evidence denies “{' '.join(sorted(claim.words & told.denied))}”"
+
+
+def _nearest(claim: _Clause, sentences: Sequence[Sequence[_Clause]]) -> tuple[_Clause | None, bool]:
+    """Return the clause with most of a claim's words, or its sentence if that has more, if it has half of them; and whether it is whole."""
+    best: tuple[float, ...] = (0.0,)
+    nearest, is_whole = None, False
+    for sentence in sentences:
+        whole = _Clause(*(frozenset[str]().union(*parts) for parts in zip(*sentence, strict=True)))
+        if sum(bool(one.denied) for one in sentence) == 2:  # “never commit without signing”
+            whole = whole._replace(denied=frozenset())
+        said = len(claim.words & whole.words)
+        for one in sentence if 2 * said >= len(claim.words) else ():
+            common = len(claim.words & one.words)
+            rank = (common, bool(one.denied) == bool(claim.denied), common / len(one.words))
+            if rank > best:
+                best, nearest, is_whole = rank, one if common == said else whole, common < said
+    return nearest, is_whole
+
+
+def _clauses(text: str, stem_of: Callable[[str], str]) -> Iterator[_Clause]:
+    """Yield the clauses of a text that say something. A denial alone, except “no,”, belongs to the next one; two cancel each other."""
+    carried = ""
+    for part in _CLAUSE.split(text):
+        clause = f"{carried} {part}"
+        denials = list(_DENIAL.finditer(clause))
+        if not (words := _stems(clause, stem_of)):
+            carried = "not" if len(denials) % 2 and clause.rsplit(maxsplit=1)[-1].casefold() != "no" else ""
+            continue
+        carried, denied = "", frozenset[str]()
+        if len(denials) % 2:
+            after = clause[denials[0].end() :]
+            denied = _stems(after, stem_of) if after.strip(f" {_EDGES}") else words
+        negative = [*_NEGATIVE.findall(_DENIAL.sub(" ", clause).casefold()), *("not" for _ in denials if not denied)]
+        yield _Clause(words, denied, frozenset(negative))
+
+
+def _stems(text: str, stem_of: Callable[[str], str]) -> frozenset[str]:
+    items = (item for item, _ in _content(text) if item.casefold() not in _PERSONS)
+    return frozenset(stem_of(item.casefold()) if item.isalpha() else comparable(item) for item in items)
+
+
+def _content(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the items of a text that say something, and whether each is exact; of a compound of one or two plain words, its words."""
+    initial = set(_BEGINS.findall(text))
+    for raw in _ITEM.findall(text):
+        item = raw.rstrip(_EDGES)
+        has_sign = item.startswith("--") or (item[:1] in {"-", "+"} and item[1:2].isdigit())
+        item = (item if has_sign else item.lstrip(f"{_EDGES}@")).removesuffix("'s")
+        words = item.split("-")
+        is_name = len(words) > 2 and not _FREE.intersection(words[1:-1])
+        if item.casefold() in _NUMBERS or _SIGNS.search(item) or (is_name and item):
+            yield item, True
+            continue
+        for word in words:
+            if word.casefold() not in _FREE and item.casefold() not in _FREE and _WORD.search(word):
+                yield word, word[0].isupper() and (word not in initial or _SIGNS.search(word) is not None)
+
+
+def _places(told: Sequence[str], wanted: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where a run of words stands: as it is, else with one slip in six words; at most eight places."""
+    whole, run, length = f" {' '.join(told)} ", f" {' '.join(wanted)} ", len(wanted)
+    found, at = [], whole.find(run)
+    while wanted and at >= 0 and len(found) < 8:
+        found.append((whole.count(" ", 0, at), whole.count(" ", 0, at) + length))
+        at = whole.find(run, at + 1)
+    for first in range(len(told) - length + 1 if length > 2 and not found else 0):
+        if told[first] == wanted[0] or told[first + length - 1] == wanted[-1]:
+            slips = [pair for pair in zip(told[first:], wanted, strict=False) if pair[0] != pair[1]]
+            if len(slips) <= length // 6 + 1 and all(may_stand_for(*pair) for pair in slips):
+                return [(first, first + length)]
+    return found
+
+
+def _parts(limits: re.Pattern[str], text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+    """Return the parts of a text that passages stand in, each once."""
+    bounds = [0, *(found.end() for found in limits.finditer(text)), len(text)]
+    found = (range(bisect_right(bounds, first) - 1, bisect_right(bounds, last - 1)) for first, last in spans)
+    return [text[bounds[at] : bounds[at + 1]] for at in dict.fromkeys(at for some in found for at in some)]
+
+
+def _prepared(text: str) -> str:
+    """Return a text without markup, its denials and percentages written in one way."""
+    return _PERCENT.sub("%", expanded(_MARKUP.sub(" ", text).replace("’", "'").replace("−", "-")))
+
+
+def comparable(text: str) -> str:
+    """Return a text folded, with paths and numbers written in one way."""
+    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), canonical_name(text).replace("\\", "/"))
+
+
+@lru_cache(maxsize=4_096)
+def item_pattern(item: str) -> re.Pattern[str]:
+    """Return the pattern of an item, or of a longer one that it is part of: “ada/kiln” in “git.org/ada/kiln”, but not 3.3 in 3.3.5."""
+    if (number := _QUANTITY.fullmatch(item)) is not None:
+        sign = re.escape(item[0]) if item[0] in "+-" else r"(?<![\s(=:,/][-+])(?<!^[-+])(?<!-\d\d-)(?<!\d{4}-)"
+        version = "v" if "v" in item and "." not in item else "v?"
+        unit = rf" ?{number[3]}(?!\w)" if number[3] else "" if number[2] else r"(?![\d%_]|[.,:]\d)"
+        return re.compile(rf"(?<![\w.])(?<!\d[.,:]){sign}{version}{re.escape(number[1])}{number[2]}{unit}")
+    start = r"(?<![\w-])" if item.startswith("-") else r"(?<!\w)" if item[0].isalnum() or item[0] == "_" else ""
+    is_wide = re.search(rf"[{_WIDE}]", item) is not None
+    return re.compile(re.escape(item) if is_wide else rf"{start}{re.escape(item)}(?!\w)")
+
+
+def may_stand_for(written: str, word: str) -> bool:
+    """Return whether a typed word may stand for another one: “auth”, “brew” of “homebrew”, “ps” of “powershell”; or with one slip."""
+    short, long = sorted((written, word), key=len)
+    if written == word or written in _FREE or not (written.isalpha() and word.isalpha()):
+        return False
+    if len(short) > 3 and written[0] == word[0] and len(long) - len(short) < 2:
+        is_longer = short[-1] == long[-1] and any(long[:at] + long[at + 1 :] == short for at in range(1, len(long) - 1))
+        return is_longer if len(short) < len(long) else sorted(short) == sorted(long)
+    if len(written) > 2 and (word.startswith(written) or (len(written) > 3 and word.endswith(written))):
+        return True
+    rest = iter(word)
+    return len(written) <= min(4, len(word) // 2) and written[0] == word[0] and all(char in rest for char in written)
+
+
+def _word_stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word.casefold()) for word in _WORD.findall(text))
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """Return what the forms of a word in lower case have in common."""
+    return str(_STEMMER.stemWord(word))

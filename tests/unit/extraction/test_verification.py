@@ -1,0 +1,208 @@
+"""Verification: what a source says holds in other words; a changed number, name, path or denial, and an invented cause do not.
+
+Each case has a record, what is quoted of it, a true statement and a false one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from memgraph.extraction.llm.claims import Claim
+from memgraph.extraction.verification import evidence_in, item_pattern, may_stand_for, mentioned, unsupported
+
+
+class Case(NamedTuple):
+    """A record, what is quoted of it (all of it if empty), a true statement and a false one."""
+
+    record: str
+    quoted: str
+    true: str
+    false: str
+
+
+def problems(record: str, quoted: str, content: str) -> list[str]:
+    source = f"[1]\n{record}\n\n[2]\nagent: claude\nlesson: I swept the hall and oiled the wheel 7 times."
+    given = {"type": "semantic", "outcome": "neutral", "confidence": 0.8, "content": content}
+    return Claim.parse({**given, "evidence": [quoted or record]}).problems(source, metadata="2026-03-14 kiln-studio")
+
+
+CASES = {
+    "a user's abbreviation and slip": Case(
+        "user_did: only one ver of the glaze app, perferably thru brew", "only one ver of the glaze app, perferably thru brew",
+        "The user wants one version of the glaze app, preferably through Homebrew.",
+        "The user wants one version of the glaze app, preferably through Chocolatey.",
+    ),
+    "capitals": Case(
+        "user_did: you WILL NOT fire wet clay", "you WILL NOT fire wet clay",
+        "The agent must not fire wet clay.", "The agent should fire wet clay.",
+    ),
+    "initials": Case(
+        "user_did: write the kiln scripts in ps not bash", "",
+        "The kiln scripts are to be written in PowerShell, not bash.",
+        "The kiln scripts are to be written in bash, not PowerShell.",
+    ),
+    "two denials": Case(
+        "user_did: never ship a bowl without signing it", "never ship a bowl without signing it",
+        "Every bowl that ships must be signed.", "Bowls may be shipped without signing.",
+    ),
+    "a choice": Case(
+        "user_did: 3\ncontext: Which clay?\n1. Stoneware\n3. Porcelain (no grog in it)", "3. Porcelain (no grog in it)",
+        "The user chose Porcelain, because there is no grog in it.",
+        "The user chose Porcelain, because it fires at a lower heat.",
+    ),
+    "a root cause": Case(
+        "agent: claude\nlesson: ### Root Cause\nThe fan stops at 980 degrees since `kiln_limit` is read once, at boot.", "The fan stops at 980 degrees since `kiln_limit` is read once, at boot.",
+        "The fan stops at 980 degrees because kiln_limit is only read at boot.",
+        "The fan stops at 890 degrees because kiln_limit is only read at boot.",
+    ),
+    "a path": Case(
+        "agent: claude\noutput: shop/kiln.py:40: too hot\nlesson: The limit was wrong.", "The limit was wrong.",
+        "In shop/kiln.py:40 the limit was wrong.", "In shop/oven.py:40 the limit was wrong.",
+    ),
+    "a version": Case(
+        "agent: claude\nlesson: The press needs firmware 2.4.1.", "", "Firmware 2.4.1 is needed by the press.", "Firmware 2.4 is needed by the press.",
+    ),
+    "a number that is not quoted": Case(
+        "agent: claude\nlesson: Order 20 seeds. The 30 pots are full.", "Order 20 seeds.", "20 seeds are to be ordered.", "30 seeds are to be ordered.",
+    ),
+    "a number in words": Case(
+        "agent: claude\nlesson: Two fans share a fuse.", "", "2 fans share one fuse.", "Three fans share one fuse.",
+    ),
+    "a name": Case(
+        "agent: claude\nlesson: We dropped Redis, it made the queue slower.", "", "Dropping Redis: it made the queue slower.", "The Memcached queue was slower.",
+    ),
+    "a denial of the agent's": Case(
+        "agent: claude\nlesson: WARP isn't an ad blocker. Many run both.", "WARP isn't an ad blocker.",
+        "WARP is not an ad blocker.", "WARP is an ad blocker.",
+    ),
+    "a failure to do something": Case(
+        "agent: claude\nlesson: The sensor fails to detect frost.", "", "The sensor does not detect frost.", "The sensor detects frost.",
+    ),
+    "what to stop": Case(
+        "user_did: stop adding comments to every line", "", "Do not add comments to every line.", "Add comments to every line.",
+    ),
+    "a contrast": Case("user_did: use brushes, not sponges", "", "Use brushes rather than sponges.", "Use sponges."),
+    "a label": Case("agent: claude\nlesson: Exports: not supported", "Exports: not supported", "Exports are not supported.", "Exports are supported."),
+    "an open doubt": Case(
+        "user_did: i am not sure that the fan starts", "", "The user is not sure that the fan starts.", "The fan starts.",
+    ),
+    "an exception": Case(
+        "user_did: no cloud at all, except the domain stays at cloudflare", "no cloud at all, except the domain stays at cloudflare",
+        "No cloud; only the domain stays at Cloudflare.", "No cloud; the domain goes to Namecheap.",
+    ),
+    "a cause of another sentence": Case(
+        "agent: claude\nlesson: The bowls cracked, as the clay was wet. The window was open.", "The bowls cracked, as the clay was wet.",
+        "The bowls cracked because the clay was wet.", "The bowls cracked because the window was open.",
+    ),
+    "who says it": Case(
+        "agent: claude\nlesson: the old kiln should be sold", "", "The old kiln should be sold.", "The user wants the old kiln to be sold.",
+    ),
+    "quoted words": Case(
+        'agent: claude\noutput: error "kiln lamp missing" at start', "", 'It starts with the error "kiln lamp missing".', 'It starts with the error "kiln lamp broken".',
+    ),
+    "an identifier of three words": Case(
+        "agent: claude\nlesson: Our bucket is called acme-prod-logs-eu.", "", "The bucket is acme-prod-logs-eu.", "The bucket is acme-prod-logs-us.",
+    ),
+    "the project's name": Case(
+        "agent: claude\nlesson: The press runs hot.", "", "In Kiln-Studio the press runs hot.", "In Quarry-Studio-Two the press runs hot.",
+    ),
+    "what nobody said": Case(
+        "agent: claude\nlesson: The press runs hot at noon.", "", "At noon the press gets hot.", "The bearings need weekly grease.",
+    ),
+    "a negative word for a denial": Case(
+        "agent: claude\nlesson: Alpine images have no full ICU.", "", "Alpine images lack a full ICU.", "Alpine images have a full ICU.",
+    ),
+    "other scripts": Case("agent: claude\nlesson: 数据库被锁 by kiln_7", "", "kiln_7: 数据库被锁", "kiln_8: 数据库被锁"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_source_says_holds_and_what_it_does_not_say_is_refused(case: str) -> None:
+    record, quoted, true, false = CASES[case]
+    assert problems(record, quoted, true) == []
+    assert problems(record, quoted, false)
+
+
+@pytest.mark.parametrize(
+    ("record", "statement"),
+    [
+        ("user_did: use ps, not bash", "Use bash on Monday instead of PowerShell."),
+        ("lesson: The valve refuses wet clay.", "The valve accepts wet clay."),
+        ("lesson: Redis replaced Postgres.", "Postgres replaced Redis."),
+    ],
+)
+def test_words_are_compared_not_meanings(record: str, statement: str) -> None:
+    said = problems(record, "", statement)
+    assert not any("deny" in one or "denies" in one for one in said)
+
+
+def test_a_passage_may_leave_out_and_may_correct_a_slip_but_must_be_there() -> None:
+    source = "[1]\nuser_did: pls dont mock the db in integartion tests, we got **burned** last quarter\n\n[2]\nThe kiln is hot."
+    for quoted, is_there in [
+        ("don't mock the db in integration tests", True),
+        ("dont mock the db … burned last quarter", True),
+        ("PLS DONT MOCK the db", True),
+        ("dont mock the api in integration tests", False),
+        ("mock the d", False),
+        ("dont mock the db … burned last year", False),
+        ("", False),
+    ]:
+        assert (evidence_in(source, [quoted])[1] == []) is is_there, quoted
+
+
+def test_a_refusal_says_what_to_do() -> None:
+    record = "agent: claude\nlesson: The kiln is hot. The lid was shut at noon."
+    for statement, told in [
+        ("The kiln is hot at 8080.", "“8080” is not in the quoted evidence: quote the passage that has it"),
+        ("The user says the kiln is hot.", "“user” is not in the quoted evidence: quote the turn of the user, or say who said it"),
+        ("The bearings squeak.", "“bearings”, “squeak” are not in the source: say it in its words"),
+        ("The kiln is not hot.", "the quoted evidence does not deny “hot”"),
+        ("The lid was shut because rain fell.", "states no cause “rain fell”: quote the passage that does, or leave it out"),
+    ]:  # fmt: skip
+        assert told in "; ".join(problems(record, "", statement)), statement
+
+
+def test_a_name_that_several_records_have_may_be_given_without_a_quotation() -> None:
+    records = ["Start Deckard.", "Deckard is up.", "The lamp was red.", "Stop Deckard now, and Rachael."]
+    evidence, _ = evidence_in("\n\n".join(records), ["The lamp was red."])
+    assert unsupported("The lamp of Deckard was red.", evidence) == []
+    assert unsupported("The lamp of Rachael was red.", evidence)
+
+
+def test_what_only_names_something_denies_nothing() -> None:
+    evidence, _ = evidence_in("Paint the hall, not the attic.", ["Paint the hall, not the attic."])
+    assert unsupported("the attic", evidence)
+    assert unsupported("the attic", evidence, names_only=True) == []
+    assert unsupported("the cellar", evidence, names_only=True)
+
+
+def test_every_word_of_a_tag_is_in_the_source() -> None:
+    assert mentioned(["heater", "fixes", "evil.example.com"], "The heater was fixed.") == ["heater", "fixes"]
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "stands"),
+    [
+        ("ada/kiln", "see https://git.example.org/ada/kiln.git", True), ("ada/kiln", "see /ada/kilns", False),
+        ("kiln.py", "shop/kiln.py:40", True), ("shop/kiln.py:41", "shop/kiln.py:40", False), ("--glaze", "--no-glaze", False),
+        ("benchpress", "-bench=benchpress", True), ("-c", "press-c", False), ("3.3", "3.3.5", False), ("v3.3.5", "3.3.5", True),
+        ("v2", "phase 2", False), ("5", "-5", False), ("5", "5%", False), ("60s", "60 s", True), ("60", "60s", True), ("6s", "60 s", False),
+        ("40", "kiln.py:40", True), ("2", "press 2>&1", True), ("-5", "exit code -5", True), ("14", "2026-03-14", False),
+    ],
+)  # fmt: skip
+def test_an_exact_item_may_be_a_part_of_a_longer_one(item: str, text: str, stands: bool) -> None:
+    assert (item_pattern(item).search(text) is not None) is stands
+
+
+@pytest.mark.parametrize(
+    ("written", "word", "may"),
+    [
+        ("auth", "authentication", True), ("brew", "homebrew", True), ("ps", "powershell", True), ("db", "database", True),
+        ("thougth", "thought", True), ("comited", "committed", False), ("cuupboard", "cupboard", True), ("parsed", "passed", False),
+        ("imports", "import", False), ("a", "authentication", False), ("to", "torch", False), ("v2", "version", False),
+    ],
+)  # fmt: skip
+def test_short_forms_and_slips(written: str, word: str, may: bool) -> None:
+    assert may_stand_for(written, word) is may
