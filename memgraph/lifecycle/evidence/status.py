@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from memgraph.fold.fold import last_known
 from memgraph.index.index import Index
-from memgraph.lifecycle.evidence.deletions import Deletions
-from memgraph.lifecycle.evidence.evidence import Scope, is_true, strictness
+from memgraph.lifecycle.evidence.evidence import Deletions, Scope, is_true, strictness
 from memgraph.lifecycle.evidence.retirement import retired
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.records import FADED

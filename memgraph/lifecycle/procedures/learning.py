@@ -14,9 +14,9 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
+    Deletions,
     Scope,
     TimeIsUp,
     confidence_of,
@@ -388,4 +388,4 @@ def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
     return writes
 
 
-_RUN = IncrementalRun(LEARNING, _TYPES, _planned, _concluded, nothing=ProcedureResult())
+_RUN = IncrementalRun(LEARNING, _TYPES, _planned, ProcedureResult(), _concluded)
