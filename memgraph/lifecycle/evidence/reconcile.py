@@ -46,6 +46,7 @@ MOST_LINKED = 200
 """Maximum number of episodes linked as evidence: those linked already first."""
 NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
 NO_LESSON = "what it was made of states no common lesson"
+NOT_COUNTED = "the counts do not show it any more"
 """Reasons for which a derived memory lapses."""
 QUOTED = "it is quoted"
 """Reason of a link to a memory that is no evidence."""
@@ -143,7 +144,7 @@ class Reconciled:
 
 def has_lapsed(row: Row) -> bool:
     """Return whether a derived memory is invalid for lack of evidence, so that it may be restored."""
-    return row.get("invalidation_reason") in (NO_EVIDENCE_LEFT, NO_LESSON) and not row.get("is_suppressed")
+    return row.get("invalidation_reason") in (NO_EVIDENCE_LEFT, NO_LESSON, NOT_COUNTED) and not row.get("is_suppressed")
 
 
 def fields_of(rows: Sequence[Row], scope: Scope, source: str) -> dict[str, Any]:
@@ -215,8 +216,9 @@ def reconcile(
     wanted: Iterable[Lesson],
     known: Iterable[Known],
     *,
-    lapsed_text: str,
+    lapsed_text: str = "",
     tags: Sequence[str] = (),
+    reason: str = "",
     ends_at: str = "",
 ) -> Reconciled:
     """Return what brings the known lessons to those that are wanted.
@@ -227,6 +229,8 @@ def reconcile(
         Those that lapse unless a wanted one continues or replaces them.
     lapsed_text, tags : str, sequence of str
         What one says whose words are gone, and the tags that it keeps.
+    reason : str
+        Why it lapses; empty: for lack of evidence, or of a lesson in what is left.
     ends_at : str
         Time of the latest evidence: what lapses without having lost anything was ended by that. Empty: it ends now.
     """
@@ -251,7 +255,7 @@ def reconcile(
         at = min(ends_at, view.now) if ends_at and not one.lost else view.now
         state = {
             "invalid_at": at,
-            "invalidation_reason": NO_LESSON if one.members and not one.lost else NO_EVIDENCE_LEFT,
+            "invalidation_reason": reason or (NO_LESSON if one.members and not one.lost else NO_EVIDENCE_LEFT),
         }
         words = wordless(before, lapsed_text, tags) if one.lost else {}
         result.units.append(taken_back(view, one, before, {**words, **state}))
