@@ -14,7 +14,7 @@ from memgraph.extraction.rules.subjects import is_by_bot
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import HOT_SPOT, KNOWS, MENDED, REVERTED, TOGETHER, Change, Counted, FileChange
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, TimeIsUp, confidence_of, never, shared_context
-from memgraph.lifecycle.evidence.reconcile import NOT_COUNTED, Known, Lesson, reconcile
+from memgraph.lifecycle.evidence.reconcile import NOT_COUNTED, Known, Lesson, invalidated, reconcile
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Plan, View, carry_out, commits_of
 from memgraph.model.events.records import phase_key
@@ -91,7 +91,7 @@ def _planned(project: str, view: View) -> Plan[CountingReport]:
         is_new = memory_id not in known and memory_id not in reader.rejected()
         if is_new or (of and (of.row["content"] != rule.text or "invalid_at" in of.row)):
             wanted.append(replace(lesson, of=of))
-    found = reconcile(view, wanted, touchable.values(), reason=NOT_COUNTED)
+    found = reconcile(view, wanted, touchable.values(), lapse=partial(invalidated, view.now, reason=NOT_COUNTED))
     report = CountingReport(created=len(found.made), updated=len(found.grown), ended=len(found.lapsed))
     return Plan(report, commits_of(None, found.units), found.texts)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ _WORDS: dict[str, Any] = {
     **{name: [] for name in "steps prerequisites exit_criteria common_errors agents_involved entities".split()},
 }
 """Fields that may hold words of the evidence, with their empty values."""
-_IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
+IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
 
 
 class Known(NamedTuple):
@@ -110,12 +111,18 @@ class Lesson:
         The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it.
     of : Known or None
         The one that it continues.
-    quotes, besides : collection of str
-        Memories that it quotes; memories that are linked as its evidence whatever their number.
+    quotes : collection of str or None
+        Memories that it quotes; None: the same as before.
+    besides : sequence of str
+        Memories that are linked as its evidence whatever their number.
     replaces : sequence of Known
-        Those that it supersedes, and why.
+        Those that it supersedes.
     worded : callable or None
         Returns its content where its `pattern` is new.
+    also : callable or None
+        Returns more events of a memory that is made or changed.
+    is_due : bool
+        Whether these events are to be written even if nothing else has changed.
     """
 
     key: str
@@ -123,11 +130,16 @@ class Lesson:
     evidence: Sequence[str]
     seen: frozenset[str] = frozenset()
     of: Known | None = None
-    quotes: Collection[str] = ()
+    quotes: Collection[str] | None = ()
     besides: Sequence[str] = ()
     replaces: Sequence[Known] = ()
     worded: Callable[[], str] | None = None
+    also: Callable[[AgentMemory], Sequence[Write]] | None = None
+    is_due: bool = False
     kind: type[AgentMemory] = SemanticMemory
+
+
+Lapse = Callable[[Known], Mapping[str, Any] | None]
 
 
 @dataclass(slots=True)
@@ -216,10 +228,10 @@ def reconcile(
     wanted: Iterable[Lesson],
     known: Iterable[Known],
     *,
+    lapse: Lapse | None = None,
     lapsed_text: str = "",
     tags: Sequence[str] = (),
-    reason: str = "",
-    ends_at: str = "",
+    own: Collection[str] = (),
 ) -> Reconciled:
     """Return what brings the known lessons to those that are wanted.
 
@@ -227,18 +239,18 @@ def reconcile(
     ----------
     known : iterable of Known
         Those that lapse unless a wanted one continues or replaces them.
+    lapse : callable, optional
+        Returns the fields that take one out of force, or None if it stays as it is. Default: `invalidated`, now.
     lapsed_text, tags : str, sequence of str
         What one says whose words are gone, and the tags that it keeps.
-    reason : str
-        Why it lapses; empty: for lack of evidence, or of a lesson in what is left.
-    ends_at : str
-        Time of the latest evidence: what lapses without having lost anything was ended by that. Empty: it ends now.
+    own : collection of str
+        Reasons for which the learner itself archives: what is archived for another one was put away.
     """
     result, followed = Reconciled(), set[str]()
     for lesson in wanted:
         of = lesson.of
         followed |= {one.id for one in (*lesson.replaces, *([of] if of else ()))}
-        if of is not None and of.was_put_away(view.now):
+        if of is not None and of.was_put_away(view.now, own):
             continue
         if of is None or of.gone:
             if of is None or fresh(lesson, of):
@@ -249,19 +261,36 @@ def reconcile(
             result.units.append(unit)
             result.grown.append(of.id)
     for one in known:
-        if one.id in followed or not _lapses(one, view.now):
+        state = None if one.id in followed or one.gone else (lapse or partial(invalidated, view.now))(one)
+        if state is None:
             continue
         before = view.reader.read([one.id])[0]
-        at = min(ends_at, view.now) if ends_at and not one.lost else view.now
-        state = {
-            "invalid_at": at,
-            "invalidation_reason": reason or (NO_LESSON if one.members and not one.lost else NO_EVIDENCE_LEFT),
-        }
-        words = wordless(before, lapsed_text, tags) if one.lost else {}
-        result.units.append(taken_back(view, one, before, {**words, **state}))
+        words = {**_wordless(before), "content": lapsed_text, "tags": list(tags)} if one.lost else {}
+        result.units.append(_taken_back(view, one, before, {**words, **state}))
         result.texts += [lapsed_text] if one.lost else []
         result.lapsed.append(one.id)
     return result
+
+
+def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") -> dict[str, Any] | None:
+    """Return the fields that end a memory which nothing teaches any more.
+
+    None: it stays, as it is out of force or pinned, or its evidence has only faded.
+
+    Parameters
+    ----------
+    reason : str
+        Why; empty: for lack of evidence, or of a lesson in what is left.
+    ends_at : str
+        Time of the latest evidence: what lapses without having lost anything was ended by that. Empty: it ends now.
+    """
+    row = known.row
+    is_in_force = is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
+    if not is_in_force or (known.faded and not known.lost):
+        return None
+    at = min(ends_at, now) if ends_at and not known.lost else now
+    reason = reason or (NO_LESSON if known.members and not known.lost else NO_EVIDENCE_LEFT)
+    return {"invalid_at": at, "invalidation_reason": reason}
 
 
 def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
@@ -278,13 +307,15 @@ def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
     ids = (source_id(lesson.key, number) for number in count())
     memory_id = next(one for one in ids if view.reader.index.slot(one) < 0)
     linked = [*lesson.evidence[:MOST_LINKED], *lesson.besides]
-    fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in lesson.replaces)])}
+    known = [*lesson.replaces, *([lesson.of] if lesson.of else ())]
+    fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in known)])}
     if lesson.worded is not None:
         fields["content"] = lesson.worded()
     made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
     reason = "joined" if len(lesson.replaces) > 1 else "split"
     replaced = [linked_to(memory_id, "SUPERSEDES", one.id, reason, view.now) for one in lesson.replaces]
-    result.units.append([made, *replaced, *quoting(view, memory_id, lesson.quotes, linked)])
+    also = lesson.also(made) if lesson.also else ()
+    result.units.append([made, *also, *replaced, *quoting(view, memory_id, lesson.quotes or (), linked)])
     result.texts.append(made.content)
     result.made.append(memory_id)
     result.ids[lesson.key] = memory_id
@@ -301,11 +332,11 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
         _carry_on(fields, known, before, lesson)
     if has_lapsed(row):
         fields |= {"invalid_at": None, "invalidation_reason": None}
-    if new and before.archived_at is not None:
-        fields |= _IN_FORCE
+    if new and before.archive_reason == FADED:
+        fields |= IN_FORCE
     linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
     unit = _links(view, known.id, linked, lesson)
-    if not unit and all(getattr(before, name) == value for name, value in fields.items()):
+    if not (unit or lesson.is_due) and all(getattr(before, name) == value for name, value in fields.items()):
         return []
     if new:
         fields |= confirmed(view, before)
@@ -313,7 +344,7 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     if after.content != before.content:
         result.texts.append(after.content)
     event = revision(before, after)
-    return [event, *unit] if event else unit
+    return [*([event] if event else ()), *(lesson.also(after) if lesson.also else ()), *unit]
 
 
 def _carry_on(fields: dict[str, Any], known: Known, before: StoredMemory, lesson: Lesson) -> None:
@@ -322,13 +353,13 @@ def _carry_on(fields: dict[str, Any], known: Known, before: StoredMemory, lesson
         kept = [build for build in before.evidence_build_ids if build in known.kept]
         fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
         fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
-    if known.lost:
+    if known.lost and "content" in fields:
         fields.setdefault("entities", [])
     if lesson.worded is not None:
         is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
         fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
     elif before.is_pinned:
-        fields.pop("content")
+        fields.pop("content", None)
 
 
 def confirmed(view: View, before: StoredMemory) -> dict[str, Any]:
@@ -346,7 +377,7 @@ def _links(view: View, memory_id: str, linked: Sequence[str], lesson: Lesson) ->
     return [
         *([MemoryDerived(id=memory_id, source_ids=added, created_at=view.now)] if added else ()),
         *unlinked(memory_id, sorted(before.difference(wanted))),
-        *quoting(view, memory_id, lesson.quotes, wanted),
+        *(quoting(view, memory_id, lesson.quotes, wanted) if lesson.quotes is not None else ()),
     ]
 
 
@@ -374,14 +405,7 @@ def _is_quote(reader: Reader, memory_id: str, other: str) -> bool:
     return (reader.record("DERIVED_FROM", (memory_id, other)) or {}).get("reason") == QUOTED
 
 
-def _lapses(known: Known, now: str) -> bool:
-    """Return whether a memory that its evidence no longer teaches lapses: not one out of force, a pinned one, or one whose evidence only faded."""
-    row = known.row
-    is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
-    return is_in_force and bool(known.lost or not known.faded)
-
-
-def taken_back(view: View, known: Known, before: StoredMemory, changes: Mapping[str, Any]) -> list[Write]:
+def _taken_back(view: View, known: Known, before: StoredMemory, changes: Mapping[str, Any]) -> list[Write]:
     """Return the events that change a memory that lapses, and remove its links with what was withdrawn."""
     event = revision(before, before.model_copy(update={**changes, "updated_at": view.now}))
     linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
@@ -389,7 +413,6 @@ def taken_back(view: View, known: Known, before: StoredMemory, changes: Mapping[
     return [*([event] if event else ()), *unlinked(known.id, sorted(known.lost.intersection(linked))), *gone]
 
 
-def wordless(before: StoredMemory, text: str, tags: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a memory that take away the words of its evidence, with the text that stands for them."""
-    empty = {name: value for name, value in _WORDS.items() if name in type(before).model_fields}
-    return {**empty, "content": text, "tags": list(tags)}
+def _wordless(before: StoredMemory) -> dict[str, Any]:
+    """Return the fields of a memory that may hold words of its evidence, empty."""
+    return {name: value for name, value in _WORDS.items() if name in type(before).model_fields}
