@@ -31,7 +31,7 @@ from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
 from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
 from memgraph.lifecycle.distillation.requests import request_orders
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
-from memgraph.lifecycle.feedback.rules import learn_from_feedback
+from memgraph.lifecycle.feedback import learn_from_feedback
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.run.changes import last_run

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from memgraph.extraction.rules.subjects import is_by_bot
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import HOT_SPOT, KNOWS, MENDED, REVERTED, TOGETHER, Change, Counted, FileChange
-from memgraph.lifecycle.evidence.evidence import (
-    LEAST_BUILDS,
-    TimeIsUp,
-    confidence_of,
-    never,
-    revised,
-    shared_context,
-    strictness,
-)
+from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, TimeIsUp, confidence_of, never, shared_context
+from memgraph.lifecycle.evidence.reconcile import NOT_COUNTED, Known, Lesson, invalidated, reconcile
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Plan, View, carry_out, commits_of
-from memgraph.model.events.memories import MemoryDerived
 from memgraph.model.events.records import phase_key
 from memgraph.model.ids import source_id
-from memgraph.model.memory import MEMORY_TYPES, Entity, SemanticMemory, StoredMemory
+from memgraph.model.memory import MEMORY_TYPES, Entity
 from memgraph.model.results.learning import COUNTING_SOURCE, CountingReport
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import of_project
-from memgraph.store.commit.records import Write
 from memgraph.store.query import Mask, Reader
 
 PHASE = "counting"
@@ -41,7 +32,6 @@ LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5}
 _MOST_LINKED = 10
 _FIXES, _HISTORIES = "fix", ("git", "gitlog")
-_ENDED = "the counts do not show it any more"
 
 
 def records_of(reader: Reader, project: str) -> list[Change]:
@@ -90,30 +80,20 @@ def _has_new(reader: Reader, project: str) -> bool:
 
 
 def _planned(project: str, view: View) -> Plan[CountingReport]:
-    reader, now = view.reader, view.now
+    reader = view.reader
     rows = {row["id"]: row for row in _commits(reader, project)}
-    wanted = {_id(project, rule): rule for rule in _strongest(_rules([_change(row) for row in rows.values()]))}
-    known = {one.id: one for one in reader.read(_known(reader, project))}
-    units: list[list[Write]] = []
-    counts = Counter[str]()
-    for memory_id, rule in wanted.items():
-        evidence, linked = [rows[one] for one in rule.evidence], rule.evidence[:_MOST_LINKED]
-        if memory_id not in known:
-            if memory_id not in reader.rejected():
-                made = _memory(memory_id, project, rule, evidence)
-                units.append([made, MemoryDerived(id=memory_id, source_ids=list(linked), created_at=now)])
-                counts["created"] += 1
-        elif changed := _brought_up(known[memory_id], rule, evidence, now):
-            new = [one for one in linked if one not in getattr(known[memory_id], "supporting_memory_ids", ())]
-            units.append([changed, *([MemoryDerived(id=memory_id, source_ids=new, created_at=now)] if new else [])])
-            counts["updated"] += 1
-    for memory_id, memory in known.items():
-        if memory_id not in wanted and memory.invalid_at is None and _is_as_counted(memory):
-            ended = memory.model_copy(update={"invalid_at": now, "invalidation_reason": _ENDED, "updated_at": now})
-            units.append([revised(memory, ended)])
-            counts["ended"] += 1
-    texts = [rule.text for rule in wanted.values()]
-    return Plan(CountingReport(**counts), commits_of(None, units), texts)
+    known = {one.id: one for one in (Known(row, frozenset()) for row in _known(reader, project))}
+    touchable = {key: one for key, one in known.items() if _is_as_counted(one.row)}
+    wanted = []
+    for rule in _strongest(_rules([_change(row) for row in rows.values()])):
+        lesson = _lesson(project, rule, [rows[one] for one in rule.evidence])
+        of = touchable.pop(memory_id := source_id(lesson.key, 0), None)
+        is_new = memory_id not in known and memory_id not in reader.rejected()
+        if is_new or (of and (of.row["content"] != rule.text or "invalid_at" in of.row)):
+            wanted.append(replace(lesson, of=of))
+    found = reconcile(view, wanted, touchable.values(), lapse=partial(invalidated, view.now, reason=NOT_COUNTED))
+    report = CountingReport(created=len(found.made), updated=len(found.grown), ended=len(found.lapsed))
+    return Plan(report, commits_of(None, found.units), found.texts)
 
 
 def _strongest(rules: Sequence[Counted]) -> list[Counted]:
@@ -126,45 +106,26 @@ def _strongest(rules: Sequence[Counted]) -> list[Counted]:
     return found
 
 
-def _memory(memory_id: str, project: str, rule: Counted, evidence: Sequence[Row]) -> SemanticMemory:
-    return SemanticMemory(
-        id=memory_id,
-        content=rule.text,
-        confidence=_certainty(rule),
-        category=rule.kind,
-        pattern=rule.text,
-        entities=_entities(rule),
-        project_id=project,
-        tags=["counted"],
-        source=COUNTING_SOURCE,
-        reason=f"counted over {rule.occasions:,} commits of the history",
-        occurred_at=_iso(rule.last),
-        **shared_context(evidence),
-    )
-
-
-def _brought_up(memory: StoredMemory, rule: Counted, evidence: Sequence[Row], now: str) -> Write | None:
-    """Return the event that brings a memory up to what is counted now; None if nothing changed or a user has changed it."""
-    if not _is_as_counted(memory):
-        return None
-    if memory.content == rule.text and memory.invalid_at is None:
-        return None
-    updates: dict[str, Any] = {
+def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
+    fields = {
         "content": rule.text,
-        "pattern": rule.text,
         "confidence": _certainty(rule),
+        "category": rule.kind,
+        "pattern": rule.text,
         "entities": _entities(rule),
+        "project_id": project,
+        "tags": ["counted"],
+        "source": COUNTING_SOURCE,
+        "reason": f"counted over {rule.occasions:,} commits of the history",
+        "occurred_at": _iso(rule.last),
+        **shared_context(evidence),
     }
-    updates |= {"occurred_at": _iso(rule.last), "invalid_at": None, "invalidation_reason": None, "updated_at": now}
-    updates |= strictness([memory.model_dump(), *evidence])
-    return revised(memory, memory.model_copy(update=updates))
+    return Lesson(f"counted\x1f{project}\x1f{rule.key}", fields, rule.evidence[:_MOST_LINKED])
 
 
-def _is_as_counted(memory: StoredMemory) -> bool:
-    """Return whether nobody has worded, pinned, hidden or ended a rule, so that counting may change it."""
-    is_ended = memory.invalid_at is not None and memory.invalidation_reason != _ENDED
-    is_own = memory.content == getattr(memory, "pattern", None)
-    return is_own and not (is_ended or memory.is_suppressed or memory.is_pinned)
+def _is_as_counted(row: Row) -> bool:
+    """Return whether nobody has worded a rule, so that counting may change it."""
+    return bool(row["content"] == row.get("pattern")) and not row.get("is_pinned")
 
 
 def _certainty(rule: Counted) -> float:
@@ -179,17 +140,13 @@ def _entities(rule: Counted) -> list[Entity]:
     return [about, Entity(name=rule.object[:400], kind="person")] if rule.kind == KNOWS else [about]
 
 
-def _id(project: str, rule: Counted) -> str:
-    return source_id(f"counted\x1f{project}\x1f{rule.key}", 0)
-
-
-def _known(reader: Reader, project: str) -> list[str]:
-    """Return the ids of the rules that are kept."""
+def _known(reader: Reader, project: str) -> list[Row]:
+    """Return the rules that are kept."""
     index = reader.index
     mask = index.column("is_live") & (index.column("type") == MEMORY_TYPES.index("semantic"))
     mask &= of_project(index, project)
     ids = [index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()]
-    return [row["id"] for row in reader.rows(ids) if row.get("source") == COUNTING_SOURCE]
+    return [row for row in reader.rows(ids) if row.get("source") == COUNTING_SOURCE]
 
 
 def _episodes(reader: Reader, project: str) -> Mask:

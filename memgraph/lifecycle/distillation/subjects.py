@@ -12,8 +12,8 @@ from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.contradictions.resolution import still_open
 from memgraph.lifecycle.contradictions.search import open_questions
 from memgraph.lifecycle.errors.remedies import Trouble, troubles
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, in_order
-from memgraph.lifecycle.evidence.experience import Experience, evidence_of
+from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of, in_order
+from memgraph.lifecycle.evidence.experience import Experience
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.ids import canonical_name, natural_id

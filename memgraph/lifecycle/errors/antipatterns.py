@@ -9,74 +9,64 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
-from memgraph.lifecycle.errors.antipattern_text import approaches, caution_of, is_lesson
-from memgraph.lifecycle.errors.error_classification import kind_of
-from memgraph.lifecycle.errors.recurrence import Recurrence, growth, recurrences
-from memgraph.lifecycle.errors.remedies import Trouble, error_text, remedy_of, troubles, what_of
-from memgraph.lifecycle.evidence.deletions import Deletions
+from memgraph.lifecycle.errors.remedies import Trouble, error_text, kind_of, remedy_of, tried_in, troubles, what_of
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
+    Deletions,
     Scope,
     TimeIsUp,
+    confidence_of,
+    evidence_of,
     in_order,
     is_true,
     may_quote,
     never,
     read_scope,
     revision,
-    strictness,
-    unlinked,
 )
 from memgraph.lifecycle.evidence.experience import SOURCE as GENERALISED
-from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
-from memgraph.lifecycle.evidence.quotes import quoting
-from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired, was_retired
+from memgraph.lifecycle.evidence.reconcile import (
+    Known,
+    Lesson,
+    deleted_of,
+    fields_of,
+    known_of,
+    linked_to,
+    quoting,
+    reconcile,
+    shared_tags,
+)
 from memgraph.lifecycle.evidence.runs import is_of_a_tool, one_build_a_run, passed_after
-from memgraph.lifecycle.evidence.status import Learned, deleted_in, withdrawn
+from memgraph.lifecycle.generalisation.extractive_text import dated, when
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
-from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.memories import MemoryDerived, MemoryLinked
-from memgraph.model.events.payload import Payload
-from memgraph.model.events.records import ERROR_ANALYSIS, FADED, ErrorsAnalysed
-from memgraph.model.ids import canonical_name, source_id
-from memgraph.model.memory import SemanticMemory, StoredMemory, id_of
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed
+from memgraph.model.ids import canonical_name
 from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write
+from memgraph.text import lazy_re as re
+from memgraph.text.calendar import in_words
+from memgraph.text.cutting import whole_sentences
+from memgraph.text.sentences import ended
 
 SOURCE = "error analysis"
 """The `source` of these anti-patterns."""
-_TYPES = ("episodic", "semantic")
-_MOST_LINKED = 200
-_MOST_TOLD = 20
 RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
-
-
-@dataclass(slots=True)
-class _Findings:
-    """The result of analysing one scope, and what is to be written."""
-
-    kinds: Counter[ErrorKind] = field(default_factory=Counter)
-    repeated: list[RepeatedError] = field(default_factory=list)
-    new: list[SemanticMemory] = field(default_factory=list)
-    grown: dict[str, list[Recurrence]] = field(default_factory=dict)
-    revised: list[tuple[StoredMemory, StoredMemory]] = field(default_factory=list)
-    members: dict[str, list[str]] = field(default_factory=dict)
-    quoted: dict[str, list[str]] = field(default_factory=dict)
-    superseded: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts to embed."""
-        changed = [after.content for before, after in self.revised if before.content != after.content]
-        grown = [growth[-1].fields["content"] for growth in self.grown.values() if growth]
-        return sorted({*changed, *grown, *(memory.content for memory in self.new)})
+_TYPES = ("episodic", "semantic")
+_MOST_TOLD = 20
+_FAULT: dict[ErrorKind, str] = {
+    "internal": "",
+    "external": " The fault is not one's own: network, rate limit or service.",
+    "configuration": " A matter of the surroundings: a file, setting, permission or version.",
+}
+_WHAT_CHARS = 160
+_CALL = re.compile(r"`([A-Za-z_][\w.]{1,80})\([^`]*`")
+_BARE_CALL = re.compile(r"`[\w.]+\(…\)`")
 
 
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
@@ -104,83 +94,67 @@ def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
 
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
-    now, found = view.now, _Findings()
     rows = one_build_a_run(view.reader, read_scope(view.reader, scope, _TYPES))
-    episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, now)])
-    found.kinds.update(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
+    episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
+    by_id = {row["id"]: row for row in episodes}
+    own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
+    known = {one.row["failure_fingerprint"]: one for one in known_of(view.reader, deletions, own, rows, by_id)}
     met = _with_remedies(troubles(episodes), episodes)
+    for trouble in met:
+        if one := known.get(trouble.fingerprint):
+            trouble.faded = one.kept
     _note_passed(view, scope, met)
     lessons = {what: row for row in episodes if row.get("outcome") == "positive" and (what := what_of(row))}
-    by_id = {row["id"]: row for row in episodes}
-    met_in: dict[str, list[int]] = {}
-    for place, trouble in enumerate(met):
-        for row in trouble.failed:
-            met_in.setdefault(row["id"], []).append(place)
-    covered_by: dict[str, str] = {}
-    generalisations = _generalisations(view, rows, now)
-    sources = frozenset[str]().union(*(row.get("source_event_ids", ()) for row in generalisations))
-    lost = withdrawn(view.reader.index, deletions, sources, by_id)
-    for row in generalisations:
-        members = [by_id[one] for one in row.get("source_event_ids", ()) if one in by_id]
-        covered_by |= dict.fromkeys((one["id"] for one in members), row["id"])
-        here = {place for one in members for place in met_in.get(one["id"], ())}
-        if members or not lost.isdisjoint(row.get("source_event_ids", ())):  # otherwise its evidence has only faded
-            _enrich(view, found, row, members, [met[place] for place in sorted(here)], lessons)
-    known = _known(view, deletions, rows, by_id)
-    _count_faded(met, known, episodes)
+    generalised = _generalisations(view, rows)
+    units = _enriched(view, known_of(view.reader, deletions, generalised, rows, by_id), by_id, met, lessons)
+    enriched = len(units)
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS and is_lesson(trouble)]
     if any(trouble.fingerprint not in known for trouble in repeated):
-        known = _deleted(deletions, scope) | known
-    for trouble in repeated:
-        _plan_for(view, found, scope, trouble, known.get(trouble.fingerprint), covered_by, lessons)
-    still = {trouble.fingerprint for trouble in repeated}
-    for fingerprint, one in known.items():
-        if fingerprint not in still:
-            _retire(view, found, one, now)
+        gone = reversed(deleted_of(deletions, scope, SOURCE))  # deletions by somebody take precedence
+        known = {one.row["failure_fingerprint"]: one for one in gone} | known
+    covered_by = {member: row["id"] for row in generalised for member in row.get("source_event_ids", ())}
+    told = {trouble.fingerprint: _covered(trouble, covered_by) for trouble in repeated}
+    wanted = {
+        trouble.fingerprint: _lesson(trouble, scope, lessons, known.get(trouble.fingerprint)) for trouble in repeated
+    }
+    left = [one for fingerprint, one in known.items() if fingerprint not in wanted]
+    own_ones = [lesson for fingerprint, lesson in wanted.items() if told[fingerprint] is None]
+    found = reconcile(view, own_ones, left, lapsed_text=RETIRED_TEXT, tags=["anti-pattern"])
+    replaced = [(by, known[name]) for name, by in told.items() if by and name in known]
+    superseded = [(by, one.id) for by, one in replaced if not (one.gone or one.was_put_away(view.now))]
+    new = [pair for pair in superseded if view.reader.record("SUPERSEDES", pair) is None]
+    links = [[linked_to(by, "SUPERSEDES", old, "a generalisation tells of it", view.now)] for by, old in new]
+    kinds = Counter(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
     result = ErrorAnalysis(
-        failures=found.kinds.total(),
-        internal=found.kinds["internal"],
-        external=found.kinds["external"],
-        configuration=found.kinds["configuration"],
-        created=len(found.new),
-        updated=len(found.revised),
-        superseded=len(found.superseded),
-        repeated=_most_frequent(found.repeated),
-        new_memory_ids=[id_of(memory) for memory in found.new],
+        failures=kinds.total(),
+        internal=kinds["internal"],
+        external=kinds["external"],
+        configuration=kinds["configuration"],
+        created=len(found.made),
+        updated=enriched + len(found.grown) + len(found.lapsed),
+        superseded=len(new),
+        repeated=_most_frequent(
+            [
+                RepeatedError(
+                    error=trouble.name,
+                    remedy=wanted[trouble.fingerprint].fields["correct_approach"],
+                    memory_id=told[trouble.fingerprint] or found.ids.get(wanted[trouble.fingerprint].key),
+                    kind=trouble.kind,
+                    builds=len(trouble.builds),
+                )
+                for trouble in repeated
+            ]
+        ),
+        new_memory_ids=found.made,
     )
-    return Plan(result, commits_of(scope[1], _units(view, found)), found.texts)
+    return Plan(result, commits_of(scope[1], [*units, *found.units, *links]), found.texts)
 
 
-def _known(view: View, deletions: Deletions, rows: Sequence[Row], true_ids: Mapping[str, Row]) -> dict[str, Learned]:
-    """Return the existing anti-patterns by the error that they describe."""
-    own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
-    known = [Learned(row, frozenset(row.get("source_event_ids", ()))) for row in own]
-    members = frozenset[str]().union(*(one.members for one in known))
-    lost = withdrawn(view.reader.index, deletions, members, true_ids)
-    return {
-        one.row["failure_fingerprint"]: one._replace(
-            lost=one.members & lost, faded=one.members - true_ids.keys() - lost
-        )
-        for one in known
-    }
-
-
-def _deleted(deletions: Deletions, scope: Scope) -> dict[str, Learned]:
-    """Return the deleted anti-patterns: deleted by somebody, so never made again, or because they had faded."""
-    gone = deleted_in(deletions, scope, SOURCE)
-    return {
-        row["failure_fingerprint"]: Learned(row, frozenset(), gone="collected" if reason == FADED else "deleted")
-        for row, reason in sorted(gone, key=lambda one: one.reason != FADED)  # deletions by somebody take precedence
-    }
-
-
-def _count_faded(met: Sequence[Trouble], known: Mapping[str, Learned], episodes: Sequence[Row]) -> None:
-    """Keep counting the builds of episodes that were deleted because they had faded."""
-    there = frozenset[str]().union(*map(evidence_of, episodes))
-    for trouble in met:
-        one = known.get(trouble.fingerprint)
-        if one is not None and one.faded and not one.lost:
-            trouble.faded = frozenset(one.row.get("evidence_build_ids", ())) - there
+def _covered(trouble: Trouble, covered_by: Mapping[str, str]) -> str | None:
+    """Return the generalisation that tells of most episodes of an error; None if none does."""
+    covering = Counter(covered_by[row["id"]] for row in trouble.failed if row["id"] in covered_by)
+    by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+    return by if many * 2 > len(trouble.failed) + len(trouble.mended) else None
 
 
 def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trouble]:
@@ -212,176 +186,185 @@ def _note_passed(view: View, scope: Scope, met: Sequence[Trouble]) -> None:
             trouble.passed = passed_after(builds, trouble.failed, trouble.met_at)
 
 
-def _generalisations(view: View, rows: Sequence[Row], now: str) -> list[Row]:
+def _generalisations(view: View, rows: Sequence[Row]) -> list[Row]:
     """Return the generalisations of failures that are in force."""
     replaced, index = view.reader.superseded(), view.reader.index
     return [
         row
         for row in rows
-        if row.get("source") == GENERALISED and row.get("outcome") == "negative" and is_true(row, now)
+        if row.get("source") == GENERALISED and row.get("outcome") == "negative" and is_true(row, view.now)
         if "archived_at" not in row and not replaced[index.slot(row["id"])]
     ]
 
 
-def _enrich(
+def _enriched(
     view: View,
-    found: _Findings,
-    row: Row,
-    members: Sequence[Row],
+    generalised: Sequence[Known],
+    by_id: Mapping[str, Row],
     met: Sequence[Trouble],
     lessons: Mapping[str, Row],
-) -> None:
-    """Plan to extend a generalisation by what to avoid and what to do instead; `met` are the errors of its members."""
-    if row.get("is_pinned"):
-        return
-    said: dict[str, str | None] = {"incorrect_approach": None, "correct_approach": None}
-    quoted: list[str] = []
-    if members:
-        mended = [one for trouble in met for one in trouble.mended if may_quote(one, [row])]
-        said, quoted = approaches(members, mended, lessons, [row])
-        kinds = Counter(kind_of(error_text(member)) for member in members)
-        said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
-    if any(row.get(name) != value for name, value in said.items()) or _quoting(view, row["id"], quoted):
-        found.quoted[row["id"]] = quoted
-        before = view.reader.read([row["id"]])[0]
-        found.revised.append((before, before.model_copy(update={**said, "updated_at": view.now})))
+) -> list[list[Write]]:
+    """Return the events that extend generalisations by what to avoid and what to do instead."""
+    met_in: dict[str, list[int]] = {}
+    for place, trouble in enumerate(met):
+        for row in trouble.failed:
+            met_in.setdefault(row["id"], []).append(place)
+    units = []
+    for one in generalised:
+        members = [by_id[member] for member in one.row.get("source_event_ids", ()) if member in by_id]
+        if one.row.get("is_pinned") or not (members or one.lost):  # otherwise its evidence has only faded
+            continue
+        said: dict[str, str | None] = {"incorrect_approach": None, "correct_approach": None}
+        quoted: list[str] = []
+        if members:
+            here = sorted({place for row in members for place in met_in.get(row["id"], ())})
+            mended = [row for place in here for row in met[place].mended if may_quote(row, [one.row])]
+            said, quoted = approaches(members, mended, lessons, [one.row])
+            kinds = Counter(kind_of(error_text(member)) for member in members)
+            said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
+        before = view.reader.read([one.id])[0]
+        event = revision(before, before.model_copy(update={**said, "updated_at": view.now}))
+        links = quoting(view, one.id, quoted, view.reader.index.supporting_ids(one.id))
+        if event or links:
+            units.append([*([event] if event else ()), *links])
+    return units
 
 
-def _plan_for(
-    view: View,
-    found: _Findings,
-    scope: Scope,
-    trouble: Trouble,
-    known: Learned | None,
-    covered_by: Mapping[str, str],
-    lessons: Mapping[str, Row],
-) -> None:
-    """Plan how a repeated error is described: by the generalisation that covers it, else by an anti-pattern."""
-    fields, quoted = caution_of(trouble, scope, lessons, source=SOURCE)
-    if known:
-        fields |= strictness([known.row, fields])
-    covering = Counter(covered_by[row["id"]] for row in trouble.failed if row["id"] in covered_by)
-    by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
-    is_covered = many * 2 > len(trouble.failed) + len(trouble.mended)
-    is_there = known is not None and not known.gone and not _is_put_away(known.row, view.now)
-    told_by: str | None = None
-    if is_covered:
-        told_by = by
-        if known and is_there and view.reader.record("SUPERSEDES", (by, known.row["id"])) is None:
-            found.superseded.append((by, known.row["id"]))
-    elif known is None or is_there or (known.gone == "collected" and _fresh(trouble, known)):
-        told_by = known.row["id"] if known and is_there else _id(view, scope, trouble.fingerprint)
-        found.quoted[told_by] = quoted
-        if known is not None and is_there:
-            _draft(view, found, trouble, known, fields, told_by)
-        else:
-            first, *later = recurrences(view.reader, trouble, scope, lessons, source=SOURCE, most=_MOST_LINKED)
-            found.new.append(SemanticMemory(id=told_by, **first.fields, supporting_memory_ids=first.members))
-            found.grown[told_by] = later
-    counts = {"kind": trouble.kind, "builds": len(trouble.builds)}
-    remedy = fields["correct_approach"]
-    found.repeated.append(RepeatedError(error=trouble.name, remedy=remedy, memory_id=told_by, **counts))
+def _lesson(trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], of: Known | None) -> Lesson:
+    """Return the anti-pattern of an error; `lessons` are the episodes in which a trial succeeded because of a lesson, by its task."""
+    rows = in_order([*trouble.failed, *trouble.mended])
+    said, quoted = approaches(trouble.failed, trouble.mended, lessons, rows)
+    if trouble.lesson and not any(said.values()):
+        said["incorrect_approach"] = f"acting on this lesson alone: “{trouble.lesson}”"
+    helper = next((row for row in rows if said["correct_approach"] and row["id"] == quoted[-1]), None)
+    fields: dict[str, Any] = {
+        **fields_of(rows, scope, SOURCE),
+        "content": _content(trouble, said, helper),
+        "pattern": trouble.lesson or trouble.name,
+        "outcome": "negative",
+        "confidence": confidence_of(len(trouble.builds)),
+        "category": f"{trouble.kind} error",
+        **said,
+        "is_solved": True if trouble.lesson and said["correct_approach"] else None,
+        "tags": shared_tags(rows, "anti-pattern"),
+        "failure_fingerprint": trouble.fingerprint,
+        "occurred_at": max(trouble.met_at, default=None),
+        "reason": "the same error came up again and again",
+    }
+    key = "\x1f".join(["anti-pattern", scope[0] or "", scope[1] or "", trouble.fingerprint])
+    evidence = dict.fromkeys(row["id"] for row in (*trouble.failed, *trouble.mended))
+    return Lesson(key, fields, list(evidence), trouble.builds, of, quoted)
 
 
-def _is_put_away(row: Row, now: str) -> bool:
-    """Return whether somebody has hidden an anti-pattern, so that it must be left alone."""
-    is_out = not is_true(row, now) and not was_retired(row)
-    return is_out or ("archived_at" in row and row.get("archive_reason") != FADED)
+def approaches(
+    failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], sources: Sequence[Row]
+) -> tuple[dict[str, str | None], list[str]]:
+    """Return what to avoid and, for the latest failure with a known remedy, what to do instead; and the ids of the sources.
+
+    Parameters
+    ----------
+    sources : sequence of Row
+        The memories whose tier and trust the composed memory has.
+    """
+    for row in reversed(failed):
+        acted_on = lessons.get(what_of(row) or "")
+        if acted_on is not None and may_quote(acted_on, sources) and (advice := remedy_of(acted_on)):
+            return _said(_in_general(tried_in(row)), row, advice, acted_on)
+    last_first = ((_in_general(tried_in(row)), row) for row in reversed([*mended, *failed]))
+    tried, last = next(((one, row) for one, row in last_first if one), (None, None))
+    remedies = ((_helpful(row), row) for row in reversed(mended))
+    helped, by = next(((one, row) for one, row in remedies if one), (None, None))
+    return _said(tried, last, helped, by)
 
 
-def _fresh(trouble: Trouble, known: Learned) -> frozenset[str]:
-    return trouble.builds - set(known.row.get("evidence_build_ids", ()))
+def _said(
+    tried: str | None, by: Row | None, helped: str | None, helper: Row | None
+) -> tuple[dict[str, str | None], list[str]]:
+    quoted = [row["id"] for said, row in ((tried, by), (helped, helper)) if said and row]
+    return {"incorrect_approach": tried, "correct_approach": helped}, quoted
 
 
-def _draft(
-    view: View,
-    found: _Findings,
-    trouble: Trouble,
-    known: Learned,
-    fields: dict[str, Any],
-    memory_id: str,
-) -> None:
-    ids = [row["id"] for row in (*trouble.failed, *trouble.mended)][:_MOST_LINKED]
-    members = list(dict.fromkeys(ids))
-    fresh = _fresh(trouble, known)
-    if trouble.faded and not fresh:
-        return  # none of its evidence can be read any more
-    before = view.reader.read([memory_id])[0]
-    if trouble.faded:
-        known_builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
-        fields["evidence_build_ids"] = list(known_builds)[-MAX_ITEMS:]
-    if before.is_pinned:
-        fields.pop("content")
-    if before.invalid_at is not None:
-        fields |= {"invalid_at": None, "invalidation_reason": None}
-    if fresh and before.archived_at is not None:
-        fields |= {"archived_at": None, "archive_reason": None, "archive_summary": None}
-    if known.lost:
-        fields["entities"] = []
-    linked = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
-    is_told = all(getattr(before, name) == value for name, value in fields.items())
-    if not is_told or linked != set(members) or _quoting(view, memory_id, found.quoted[memory_id]):
-        if fresh:
-            relevance = view.config.forgetting_curve.confirmed(before.relevance_score)
-            fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": view.now}
-        found.members[memory_id] = members
-        found.revised.append((before, before.model_copy(update={**fields, "updated_at": view.now})))
+def _helpful(row: Row) -> str | None:
+    """Return what an episode says that helped; what only changed the arguments of a call holds for one case."""
+    said = _in_general(remedy_of(row))
+    return None if said and _BARE_CALL.fullmatch(said) else said
 
 
-def _id(view: View, scope: Scope, fingerprint: str) -> str:
-    key = "\x1f".join([scope[0] or "", scope[1] or "", fingerprint])
-    ids = (source_id(f"anti-pattern\x1f{key}", number) for number in count())
-    return next(one for one in ids if view.reader.index.slot(one) < 0)
+def _in_general(said: str | None) -> str | None:
+    """Remove the arguments of calls: they belong to one case."""
+    return said and _CALL.sub(r"`\1(…)`", said)
 
 
-def _retire(view: View, found: _Findings, known: Learned, now: str) -> None:
-    """Plan to retire, without its words, an anti-pattern whose evidence was forgotten, deleted or invalidated."""
-    row = known.row
-    is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
-    if is_in_force and (known.lost or not known.faded):
-        before = view.reader.read([row["id"]])[0]
-        gone = retired(before, RETIRED_TEXT, no_longer_valid(now), now=now, tags=["anti-pattern"])
-        linked = before.supporting_memory_ids  # type: ignore[attr-defined]
-        found.members[row["id"]] = [one for one in linked if one not in known.lost]
-        found.quoted[row["id"]] = []
-        found.revised.append((before, gone))
+def is_lesson(trouble: Trouble) -> bool:
+    """Return whether anything can be learned from an error.
+
+    It has a message, or a lesson was drawn, or something helped; and it is not over with nobody knowing why: a service that was
+    down for a while works again, whatever is done meanwhile.
+    """
+    is_known = any(map(_helpful, trouble.mended))
+    is_over = not is_known and (
+        not (trouble.stayed or trouble.faded) or (trouble.is_closed and not trouble.came_back_at)
+    )
+    return not is_over and (not trouble.is_of_a_task or bool(trouble.lesson or trouble.mended))
 
 
-def _units(view: View, found: _Findings) -> list[list[Write]]:
-    now, units = view.now, list[list[Write]]()
-    for memory in found.new:
-        memory_id = id_of(memory)
-        later = found.grown[memory_id]
-        members = later[-1].members if later else memory.supporting_memory_ids
-        quotes = _quoting(view, memory_id, found.quoted[memory_id], evidence=members)
-        units.append([memory, *growth(memory, later, now), *quotes])
-    for before, after in found.revised:
-        memory_id = before.id
-        unit: list[Write] = []
-        if (event := revision(before, after)) is not None:
-            unit.append(event)
-        if memory_id in found.members:
-            linked, wanted = set(before.supporting_memory_ids), found.members[memory_id]  # type: ignore[attr-defined]
-            if added := [one for one in wanted if one not in linked]:
-                unit.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
-            unit.extend(unlinked(memory_id, sorted(linked - set(wanted))))
-        if memory_id in found.quoted:
-            evidence = found.members.get(memory_id, before.supporting_memory_ids)  # type: ignore[attr-defined]
-            unit.extend(_quoting(view, memory_id, found.quoted[memory_id], evidence=evidence))
-        units.append(unit)
-    reason = "a generalisation tells of it"
-    for by, old in found.superseded:
-        link = MemoryLinked(source_id=by, relation="SUPERSEDES", target_id=old, reason=reason, created_at=now)
-        units.append([link])
-    return [unit for unit in units if unit]
+def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | None) -> str:
+    if trouble.lesson:
+        return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
+    text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
+    helped = f"What helped{dated(helper) if helper else ''}"
+    for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
+        known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
+        if len(text) + len(known) <= MAX_CONTENT_CHARS:
+            text += known
+    return whole_sentences(text, MAX_CONTENT_CHARS)
 
 
-def _quoting(
-    view: View, memory_id: str, quoted: Sequence[str], *, evidence: Sequence[str] | None = None
-) -> list[Payload]:
-    """Return the events that link it with what it quotes; its evidence is, by default, what it has now."""
-    known = view.reader.index.supporting_ids(memory_id) if evidence is None else evidence
-    return quoting(view.reader, memory_id, quoted, evidence=known, now=view.now)
+def _came_up(trouble: Trouble) -> str:
+    is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
+    where = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}"
+    stayed = len(trouble.stayed)
+    if trouble.is_of_a_task and stayed == len(trouble.builds):
+        return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
+    if stayed == len(trouble.builds):
+        then = "" if trouble.came_back_at else ", and stayed each time"
+    elif stayed:
+        then = f", and stayed in {stayed:,} of them"
+    else:
+        then = ", and was mended each time"
+    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}.{_return(trouble)}"
 
 
-_RUN = IncrementalRun(ERROR_ANALYSIS, _TYPES, _planned, _concluded, nothing=ErrorAnalysis())
+def _return(trouble: Trouble) -> str:
+    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over."""
+    said, day = "", dated({"occurred_at": trouble.came_back_at or ""})
+    if day:
+        over = "it had been mended" if trouble.mended else "runs that had passed"
+        said = f" It came back after {over}{day}."
+    return f"{said} The run of {in_words(trouble.passed[-1])} passed." if trouble.is_closed else said
+
+
+def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:
+    trials = trouble.stayed | trouble.faded
+    what = what_of(trouble.failed[-1])
+    at = f" ({whole_sentences(what, _WHAT_CHARS)})" if what else ""
+    if remedy:
+        text = f"The same task failed in {_counted(trials, 'trial')}{at}. One that went well acted on this: {ended(remedy)}"
+    elif trouble.lessons > 1:
+        many = _counted(trials, "failed trial")
+        text = f"What was learned from {many} at the same task{at} did not help by itself; the last lesson: “{lesson}”"
+    else:
+        many = _counted(trials, "failed trial")
+        text = f"Much the same lesson was drawn from {many}{at}, so it did not help by itself: “{lesson}”"
+    return whole_sentences(text, MAX_CONTENT_CHARS)
+
+
+def _counted(evidence: frozenset[str], unit: str) -> str:
+    """Return the count in words: an episode without a build is an episode, and both together are cases."""
+    unbuilt = sum(key.startswith("memory ") for key in evidence)
+    if unbuilt and unit == "build":
+        unit = "episode" if unbuilt == len(evidence) else "case"
+    return f"{len(evidence):,} {unit}{'' if len(evidence) == 1 else 's'}"
+
+
+_RUN = IncrementalRun(ERROR_ANALYSIS, _TYPES, _planned, ErrorAnalysis(), _concluded)

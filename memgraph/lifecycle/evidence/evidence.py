@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.model.events.memories import MemoryRevised, MemoryUnlinked
 from memgraph.model.events.payload import Payload, sparse
+from memgraph.model.events.records import FADED
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, id_of
 from memgraph.ports import Row
 from memgraph.store.commit.records import patch, record_of
+from memgraph.store.deletions import Deleted
 from memgraph.store.query import Reader
 
 Scope = tuple[str | None, str | None]
@@ -27,6 +29,12 @@ LEAST_BUILDS = 3
 """Minimum number of builds before an observation is a pattern (design §5)."""
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
+
+
+def evidence_of(row: Row) -> frozenset[str]:
+    """Return what an episode is evidence of: its builds; without any it counts as a build of its own."""
+    builds = {*row.get("evidence_build_ids", ()), *filter(None, [row.get("build_id")])}
+    return frozenset(builds) or frozenset([f"memory {row['id']}"])
 
 
 def never() -> bool:
@@ -113,3 +121,36 @@ def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
     for one in source_ids:
         yield MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
         yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)
+
+
+class Deletions:
+    """Reads the journal on first use, once for all questions of the same kind in a run.
+
+    Later deletions are not seen: once others have written, a run creates a new instance.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._reasons: dict[str, str | None] | None = None
+        self._of: dict[str, list[Deleted]] = {}
+
+    def deleted_by_user(self, gone: Iterable[str]) -> frozenset[str]:
+        """Return which of some missing memories a user or agent deleted; the others were collected after they had faded."""
+        gone = frozenset(gone)
+        if not gone:
+            return gone
+        if self._reasons is None:
+            self._reasons = self._reader.reasons_of_deletion()
+        reasons = self._reasons
+        return frozenset(one for one in gone if reasons.get(one) != FADED)
+
+    def of(self, source: str) -> list[Deleted]:
+        """Return the deleted memories of a source, in id order, with the reasons given."""
+        if source not in self._of:
+            self._of[source] = self._reader.deleted_of(source)
+        return self._of[source]
+
+    def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
+        """Return the last state of some deleted memories by id. Reads the journal each time, unless there are none."""
+        named = sorted(memory_ids)
+        return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}

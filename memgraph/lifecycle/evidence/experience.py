@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.communities.lineage import are_kin
-from memgraph.lifecycle.evidence.deletions import Deletions
-from memgraph.lifecycle.evidence.evidence import is_true, sources_of
+from memgraph.lifecycle.evidence.evidence import Deletions, evidence_of, is_true, sources_of
 from memgraph.lifecycle.evidence.retirement import was_retired
 from memgraph.lifecycle.evidence.runs import one_build_a_run
 from memgraph.lifecycle.evidence.trials import task_of
@@ -39,12 +38,6 @@ WATCH = Watch(
 Mask = NDArray[np.bool_]
 Scope = tuple[str | None, str | None]
 Slots = NDArray[np.int64]
-
-
-def evidence_of(row: Row) -> frozenset[str]:
-    """Return what an episode is evidence of: its builds; without any it counts as a build of its own."""
-    builds = {*row.get("evidence_build_ids", ()), *filter(None, [row.get("build_id")])}
-    return frozenset(builds) or frozenset([f"memory {row['id']}"])
 
 
 @dataclass(slots=True)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import Index, scope_name
 from memgraph.index.snapshot import is_gone
-from memgraph.lifecycle.evidence.deletions import Deletions
-from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp
+from memgraph.lifecycle.evidence.evidence import Deletions, Scope, TimeIsUp
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
 from memgraph.model.base import Model
@@ -46,17 +45,18 @@ class IncrementalRun(Generic[R]):
         Types of memory whose changes are relevant.
     plan : callable
         Returns the plan of a scope. The store is frozen meanwhile.
-    conclude : callable
-        Returns the event that ends the run, given the result of all scopes, the time, and the last event read.
     nothing : Model
         The result for no scope; its field `complete` says whether the run completed, and all others are summed.
+    conclude : callable or None
+        Returns the event that ends the run, given the result of all scopes, the time, and the last event read. None: only sleep
+        records the progress.
     """
 
     run_key: str
     types: Sequence[str]
     plan: Callable[[View, Scope, Deletions], Plan[R]]
-    conclude: Callable[[R, str, int], Payload]
     nothing: R
+    conclude: Callable[[R, str, int], Payload] | None = None
 
     def run(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> R:
         """Learn from each scope that has changed, at least from one; once the time is up, the rest waits."""
@@ -74,14 +74,15 @@ class IncrementalRun(Generic[R]):
 
         for scope, seq in _waiting(reader, self.run_key, self.types, now=now, until=began_at):
             if is_time_up() and not is_first:
-                if seq - 1 > since:
-                    note(store, lambda _view: self.conclude(total, now, seq - 1))  # noqa: B023 (called at once)
+                if self.conclude and seq - 1 > since:
+                    event = self.conclude(total, now, seq - 1)
+                    note(store, lambda _view: event)  # noqa: B023 (called at once)
                 return total.model_copy(update={"complete": False})
             result, seqs = carry_out(store, partial(planned, scope), embedder=store.embedder)
             total, is_first = added(total, result), False
             own.update(seqs)
-        if not is_first:
-            note(store, lambda view: self.conclude(total, now, _seen_up_to(view.reader, began_at, own)))
+        if (conclude := self.conclude) and not is_first:
+            note(store, lambda view: conclude(total, now, _seen_up_to(view.reader, began_at, own)))
         return total
 
 

@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from memgraph.index.index import Index
-from memgraph.lifecycle.evidence.evidence import confidence_of, strictness
-from memgraph.lifecycle.evidence.experience import SOURCE, evidence_of
+from memgraph.lifecycle.evidence.evidence import confidence_of, evidence_of, strictness
+from memgraph.lifecycle.evidence.experience import SOURCE
 from memgraph.lifecycle.generalisation.extractive_text import (
     Shared,
     counted,

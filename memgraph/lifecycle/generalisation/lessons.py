@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS
-from memgraph.lifecycle.evidence.experience import evidence_of
+from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from memgraph.lifecycle.communities.lineage import Successor, are_kin, succession
 from memgraph.lifecycle.communities.louvain import communities
 from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
-from memgraph.lifecycle.evidence.evidence import may_quote
-from memgraph.lifecycle.evidence.experience import Experience, Generalisation, evidence_of
+from memgraph.lifecycle.evidence.evidence import evidence_of, may_quote
+from memgraph.lifecycle.evidence.experience import Experience, Generalisation
 from memgraph.lifecycle.evidence.runs import is_of_a_tool
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, has_lesson

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from memgraph.fold.fold import last_known
 from memgraph.journal.envelope import Event
-from memgraph.lifecycle.evidence.experience import evidence_of
+from memgraph.lifecycle.evidence.evidence import evidence_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality
 from memgraph.lifecycle.generalisation.patterns import LEAST_EVIDENCE, Pattern
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged

@@ -6,8 +6,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle.evidence.evidence import revision
-from memgraph.lifecycle.evidence.status import LAPSED_TEXT
-from memgraph.lifecycle.procedures.learning import SOURCE
+from memgraph.lifecycle.procedures.learning import LAPSED_TEXT, SOURCE
 from memgraph.model.events.payload import WriteScope
 from memgraph.model.memory import ProceduralMemory, StoredMemory
 from memgraph.model.results.learning import PROPOSED, REJECTED, Proposal, ProposalState

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.memories import MemoryMerged, RecordPatch
 from memgraph.model.events.records import FADED, BuildConsolidated
@@ -174,19 +173,3 @@ def test_joining_with_faded_episodes_writes_only_the_latest_stage(store: Store) 
     (made,) = [one for one in store.query_by_type("semantic") if one.id not in replaced]
     assert (len(made.supporting_memory_ids), made.confidence) == (2, 0.9)
     assert len(store.reader.history(made.id)) == 4  # it came, with its links, and replaced two
-
-
-def test_an_antipattern_is_valid_from_the_third_build_with_its_error(store: Store) -> None:
-    met = {"type": "episodic", "project_id": "shop", "outcome": "negative", "failure_fingerprint": "f1"}
-    for number in range(5):
-        error = {"type": "TimeoutError", "message": f"TimeoutError: gave up after {number} s"}
-        told = {"content": f"Call {number} timed out", "tags": [f"call {number}"], "errors_encountered": [error]}
-        store.insert_memory({**met, **told, "build_id": f"b{number}", "occurred_at": day(number)})
-    analyse_errors(store)
-    assert [known_on(store, number) for number in (1, 2)] == [None, (3, 3, 0.7)]
-    assert "came up in 5 builds" in learned(store).content
-    assert learned(store).embedding is not None
-    digest = store.digest()
-    assert analyse_errors(store).updated == 0
-    store.rebuild()
-    assert store.digest() == digest

@@ -1,0 +1,418 @@
+"""Derived memories: what a learner wants, compared with what is known, gives the events to write.
+
+A learner is a pure function of the rows of a scope: it says which *lessons* these teach, and which known one each
+continues. What becomes of a memory that was derived is decided here, for all of them alike:
+
+- It is *made* with its evidence, and what it quotes besides is linked, so that the origin of its words is known.
+- It *grows* with its evidence: fields, links, and with new evidence its relevance, as for a repeated memory. A pinned
+  text is kept, and privacy and trust only become stricter.
+- It *lapses* when its evidence no longer teaches it. If somebody withdrew some of that, its words go too. Evidence that only
+  faded is not withdrawn: what rested on it alone stays.
+- It is *restored* if the lesson comes back, unless somebody has *put it away*: what a user or agent hid, archived or
+  deleted is neither changed nor made again. What was deleted because it had faded is made again with new evidence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
+
+from memgraph.lifecycle.evidence.evidence import (
+    Deletions,
+    Scope,
+    evidence_of,
+    is_true,
+    revision,
+    shared_context,
+    sources_of,
+    strictness,
+    unlinked,
+)
+from memgraph.lifecycle.run.runner import View
+from memgraph.model.base import MAX_ITEMS
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.records import FADED
+from memgraph.model.ids import source_id
+from memgraph.model.memory import AgentMemory, SemanticMemory, StoredMemory
+from memgraph.ports import Row
+from memgraph.store.commit.records import Write
+from memgraph.store.query import Reader
+
+MOST_LINKED = 200
+"""Maximum number of episodes linked as evidence: those linked already first."""
+NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
+NO_LESSON = "what it was made of states no common lesson"
+NOT_COUNTED = "the counts do not show it any more"
+"""Reasons for which a derived memory lapses."""
+QUOTED = "it is quoted"
+"""Reason of a link to a memory that is no evidence."""
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys("title pattern incorrect_approach correct_approach asked lesson is_solved trigger_pattern".split()),
+    **{name: [] for name in "steps prerequisites exit_criteria common_errors agents_involved entities".split()},
+}
+"""Fields that may hold words of the evidence, with their empty values."""
+IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
+
+
+class Known(NamedTuple):
+    """A derived memory as it is.
+
+    Attributes
+    ----------
+    members, lost, faded : frozenset of str
+        Its evidence; those of it that were withdrawn, and those that were deleted because they had faded.
+    kept : frozenset of str
+        The builds that only the faded ones told.
+    gone : {"", "collected", "deleted"}
+        Empty while it exists; else whether it was deleted because it had faded, or by a user or agent.
+    """
+
+    row: Row
+    members: frozenset[str]
+    lost: frozenset[str] = frozenset()
+    faded: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+    gone: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self.row["id"])
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is archived; None if it is not."""
+        return self.row.get("archive_reason", "archived") if "archived_at" in self.row else None
+
+    def was_put_away(self, now: str, own: Collection[str] = ()) -> bool:
+        """Return whether a user or agent hid, archived or deleted it; `own` are the reasons for which the learner itself archives."""
+        is_out = not is_true(self.row, now) and not has_lapsed(self.row)
+        return is_out or self.gone == "deleted" or self.reason not in (None, FADED, *own)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A derived memory that is wanted.
+
+    Attributes
+    ----------
+    key : str
+        Of it the id of a new one is made.
+    fields : mapping
+        Its fields; they have its content, unless `worded` returns that.
+    evidence : sequence of str
+        The memories that it is derived from, those to be linked first in front.
+    seen : frozenset of str
+        The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it.
+    of : Known or None
+        The one that it continues.
+    quotes : collection of str or None
+        Memories that it quotes; None: the same as before.
+    besides : sequence of str
+        Memories that are linked as its evidence whatever their number.
+    replaces : sequence of Known
+        Those that it supersedes.
+    worded : callable or None
+        Returns its content where its `pattern` is new.
+    also : callable or None
+        Returns more events of a memory that is made or changed.
+    is_due : bool
+        Whether these events are to be written even if nothing else has changed.
+    """
+
+    key: str
+    fields: Mapping[str, Any]
+    evidence: Sequence[str]
+    seen: frozenset[str] = frozenset()
+    of: Known | None = None
+    quotes: Collection[str] | None = ()
+    besides: Sequence[str] = ()
+    replaces: Sequence[Known] = ()
+    worded: Callable[[], str] | None = None
+    also: Callable[[AgentMemory], Sequence[Write]] | None = None
+    is_due: bool = False
+    kind: type[AgentMemory] = SemanticMemory
+
+
+Lapse = Callable[[Known], Mapping[str, Any] | None]
+
+
+@dataclass(slots=True)
+class Reconciled:
+    """The events to write, those of one memory together; the texts to embed; the memories made, changed and lapsed; and the ids by key."""
+
+    units: list[list[Write]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
+    grown: list[str] = field(default_factory=list)
+    lapsed: list[str] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+
+
+def has_lapsed(row: Row) -> bool:
+    """Return whether a derived memory is invalid for lack of evidence, so that it may be restored."""
+    return row.get("invalidation_reason") in (NO_EVIDENCE_LEFT, NO_LESSON, NOT_COUNTED) and not row.get("is_suppressed")
+
+
+def fields_of(rows: Sequence[Row], scope: Scope, source: str) -> dict[str, Any]:
+    """Return the fields that every memory derived from these episodes has; the rows are in the order of time."""
+    builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
+    return {
+        "project_id": scope[0],
+        "task_id": scope[1],
+        **shared_context(rows),
+        "evidence_build_ids": list(dict.fromkeys(builds))[-MAX_ITEMS:],
+        "source_event_ids": [row["id"] for row in rows][-MAX_ITEMS:],
+        "source": source,
+        "occurred_at": rows[-1].get("occurred_at"),
+    }
+
+
+def shared_tags(rows: Sequence[Row], *own: str) -> list[str]:
+    """Return a learner's own tags, and those that more than half of the episodes have, the most frequent first: at most six."""
+    tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
+    often = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
+    return list(dict.fromkeys([*own, *often]))[:6]
+
+
+def known_of(
+    reader: Reader, deletions: Deletions, own: Iterable[Row], rows: Iterable[Row], evidence: Mapping[str, Row]
+) -> list[Known]:
+    """Return derived memories with what became of their evidence.
+
+    Parameters
+    ----------
+    own : iterable of Row
+        Their rows.
+    rows : iterable of Row
+        All memories of their scope.
+    evidence : mapping
+        Those that are evidence, by id.
+    """
+    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
+    missing = frozenset[str]().union(*(one.members for one in known)) - evidence.keys()
+    if not missing:
+        return known
+    gone = {one for one in missing if reader.index.slot(one) < 0}
+    deleted = deletions.deleted_by_user(gone)
+    lost = deleted | (missing - gone)
+    told = {row["id"]: row for row in rows if row["id"] in lost} | deletions.rows(deleted)
+    return [_with_losses(one, lost, told, evidence) for one in known]
+
+
+def _with_losses(one: Known, lost: frozenset[str], told: Mapping[str, Row], evidence: Mapping[str, Row]) -> Known:
+    faded = one.members - evidence.keys() - lost
+    there = [row for row in (evidence.get(member) or told.get(member) for member in one.members) if row]
+    builds = frozenset(one.row.get("evidence_build_ids", ()))
+    kept = builds.difference(*map(evidence_of, there)) if builds else {f"memory {member}" for member in faded}
+    return one._replace(lost=one.members & lost, faded=faded, kept=frozenset(kept) if faded else frozenset())
+
+
+def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
+    """Return what was derived in a scope and has been deleted: first what a user or agent deleted. Reads the journal."""
+    found = [
+        Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
+        for row, reason in deletions.of(source)
+        if (row.get("project_id"), row.get("task_id")) == scope
+    ]
+    return sorted(found, key=lambda one: one.gone == "collected")
+
+
+def reconcile(
+    view: View,
+    wanted: Iterable[Lesson],
+    known: Iterable[Known],
+    *,
+    lapse: Lapse | None = None,
+    lapsed_text: str = "",
+    tags: Sequence[str] = (),
+    own: Collection[str] = (),
+) -> Reconciled:
+    """Return what brings the known lessons to those that are wanted.
+
+    Parameters
+    ----------
+    known : iterable of Known
+        Those that lapse unless a wanted one continues or replaces them.
+    lapse : callable, optional
+        Returns the fields that take one out of force, or None if it stays as it is. Default: `invalidated`, now.
+    lapsed_text, tags : str, sequence of str
+        What one says whose words are gone, and the tags that it keeps.
+    own : collection of str
+        Reasons for which the learner itself archives: what is archived for another one was put away.
+    """
+    result, followed = Reconciled(), set[str]()
+    for lesson in wanted:
+        of = lesson.of
+        followed |= {one.id for one in (*lesson.replaces, *([of] if of else ()))}
+        if of is not None and of.was_put_away(view.now, own):
+            continue
+        if of is None or of.gone:
+            if of is None or fresh(lesson, of):
+                _make(view, result, lesson)
+            continue
+        result.ids[lesson.key] = of.id
+        if unit := _grown(view, result, lesson, of):
+            result.units.append(unit)
+            result.grown.append(of.id)
+    for one in known:
+        state = None if one.id in followed or one.gone else (lapse or partial(invalidated, view.now))(one)
+        if state is None:
+            continue
+        before = view.reader.read([one.id])[0]
+        words = {**_wordless(before), "content": lapsed_text, "tags": list(tags)} if one.lost else {}
+        result.units.append(_taken_back(view, one, before, {**words, **state}))
+        result.texts += [lapsed_text] if one.lost else []
+        result.lapsed.append(one.id)
+    return result
+
+
+def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") -> dict[str, Any] | None:
+    """Return the fields that end a memory which nothing teaches any more.
+
+    None: it stays, as it is out of force or pinned, or its evidence has only faded.
+
+    Parameters
+    ----------
+    reason : str
+        Why; empty: for lack of evidence, or of a lesson in what is left.
+    ends_at : str
+        Time of the latest evidence: what lapses without having lost anything was ended by that. Empty: it ends now.
+    """
+    row = known.row
+    is_in_force = is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
+    if not is_in_force or (known.faded and not known.lost):
+        return None
+    at = min(ends_at, now) if ends_at and not known.lost else now
+    reason = reason or (NO_LESSON if known.members and not known.lost else NO_EVIDENCE_LEFT)
+    return {"invalid_at": at, "invalidation_reason": reason}
+
+
+def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
+    """Return what confirms a known lesson: the builds of its evidence that it does not have yet."""
+    return (
+        lesson.seen
+        - set(known.row.get("evidence_build_ids", ()))
+        - known.kept
+        - {f"memory {one}" for one in known.members}
+    )
+
+
+def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
+    ids = (source_id(lesson.key, number) for number in count())
+    memory_id = next(one for one in ids if view.reader.index.slot(one) < 0)
+    linked = [*lesson.evidence[:MOST_LINKED], *lesson.besides]
+    known = [*lesson.replaces, *([lesson.of] if lesson.of else ())]
+    fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in known)])}
+    if lesson.worded is not None:
+        fields["content"] = lesson.worded()
+    made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
+    reason = "joined" if len(lesson.replaces) > 1 else "split"
+    replaced = [linked_to(memory_id, "SUPERSEDES", one.id, reason, view.now) for one in lesson.replaces]
+    also = lesson.also(made) if lesson.also else ()
+    result.units.append([made, *also, *replaced, *quoting(view, memory_id, lesson.quotes or (), linked)])
+    result.texts.append(made.content)
+    result.made.append(memory_id)
+    result.ids[lesson.key] = memory_id
+
+
+def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list[Write]:
+    """Return the events that bring a memory up to date; none if it is."""
+    before, row = view.reader.read([known.id])[0], known.row
+    new, fields = fresh(lesson, known), dict(lesson.fields)
+    fields |= strictness([row, fields])
+    if known.faded and not (new or known.lost or has_lapsed(row)):  # the rest says the same in fewer words
+        fields = {name: fields[name] for name in ("privacy_tier", "trust_class")}
+    else:
+        _carry_on(fields, known, before, lesson)
+    if has_lapsed(row):
+        fields |= {"invalid_at": None, "invalidation_reason": None}
+    if new and before.archive_reason == FADED:
+        fields |= IN_FORCE
+    linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
+    unit = _links(view, known.id, linked, lesson)
+    if not (unit or lesson.is_due) and all(getattr(before, name) == value for name, value in fields.items()):
+        return []
+    if new:
+        fields |= confirmed(view, before)
+    after = before.model_copy(update={**fields, "updated_at": view.now})
+    if after.content != before.content:
+        result.texts.append(after.content)
+    event = revision(before, after)
+    return [*([event] if event else ()), *(lesson.also(after) if lesson.also else ()), *unit]
+
+
+def _carry_on(fields: dict[str, Any], known: Known, before: StoredMemory, lesson: Lesson) -> None:
+    """Add to new fields what goes on from before: builds and episodes that faded, a pinned text, and words while they say the same."""
+    if known.faded:
+        kept = [build for build in before.evidence_build_ids if build in known.kept]
+        fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
+        fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
+    if known.lost and "content" in fields:
+        fields.setdefault("entities", [])
+    if lesson.worded is not None:
+        is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
+        fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
+    elif before.is_pinned:
+        fields.pop("content", None)
+
+
+def confirmed(view: View, before: StoredMemory) -> dict[str, Any]:
+    """Return the fields of a memory that something confirms now."""
+    relevance = view.config.forgetting_curve.confirmed(before.relevance_score)
+    return {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": view.now}
+
+
+def _links(view: View, memory_id: str, linked: Sequence[str], lesson: Lesson) -> list[Write]:
+    """Return the events that link it with its evidence, and with what it quotes, and with nothing else."""
+    before = frozenset(linked)
+    first = sorted(lesson.evidence, key=lambda one: one not in before)
+    wanted = [*first[:MOST_LINKED], *lesson.besides]
+    added = [one for one in wanted if one not in before]
+    return [
+        *([MemoryDerived(id=memory_id, source_ids=added, created_at=view.now)] if added else ()),
+        *unlinked(memory_id, sorted(before.difference(wanted))),
+        *(quoting(view, memory_id, lesson.quotes, wanted) if lesson.quotes is not None else ()),
+    ]
+
+
+def quoting(view: View, memory_id: str, quoted: Collection[str], evidence: Collection[str]) -> list[Payload]:
+    """Return the events that link a memory with what it quotes besides its evidence: DERIVED_FROM without SUPPORTS."""
+    reader, index = view.reader, view.reader.index
+    known = sources_of(index, memory_id) - set(index.supporting_ids(memory_id))
+    new = sorted(set(quoted) - set(evidence) - known)
+    old = [one for one in sorted(known - set(quoted) - set(evidence)) if _is_quote(reader, memory_id, one)]
+    gone = ({"source_id": memory_id, "relation": "DERIVED_FROM", "target_id": one} for one in old)
+    return [
+        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in new),
+        *map(MemoryUnlinked.parse, gone),
+    ]
+
+
+def linked_to(memory_id: str, relation: str, other: str, reason: str, now: str) -> MemoryLinked:
+    """Return the event that links two memories."""
+    link = {"source_id": memory_id, "relation": relation, "target_id": other, "reason": reason, "created_at": now}
+    return MemoryLinked.parse(link)
+
+
+def _is_quote(reader: Reader, memory_id: str, other: str) -> bool:
+    """Return whether the link was made here and not by a user."""
+    return (reader.record("DERIVED_FROM", (memory_id, other)) or {}).get("reason") == QUOTED
+
+
+def _taken_back(view: View, known: Known, before: StoredMemory, changes: Mapping[str, Any]) -> list[Write]:
+    """Return the events that change a memory that lapses, and remove its links with what was withdrawn."""
+    event = revision(before, before.model_copy(update={**changes, "updated_at": view.now}))
+    linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
+    gone = quoting(view, known.id, (), linked) if known.lost else ()
+    return [*([event] if event else ()), *unlinked(known.id, sorted(known.lost.intersection(linked))), *gone]
+
+
+def _wordless(before: StoredMemory) -> dict[str, Any]:
+    """Return the fields of a memory that may hold words of its evidence, empty."""
+    return {name: value for name, value in _WORDS.items() if name in type(before).model_fields}

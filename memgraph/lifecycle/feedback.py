@@ -1,0 +1,170 @@
+"""Rules from feedback: what users criticise again and again becomes a rule that says how to prevent it.
+
+Comments of one meaning on at least two episodes of a project and task make one rule.
+
+Two comments have the same meaning if they state the same (`same_statements`): the same words in the same order, so that
+numbers, negations, names and directions agree. Of a complaint, its lead-in ("it was …") and words that only stress it
+("again", "still") are ignored. Comments that differ otherwise are kept apart: a missing rule costs less than a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from memgraph.lifecycle.dedup.same_fact import Words, normal_form, same_statements
+from memgraph.lifecycle.evidence.evidence import (
+    CONFIDENCE,
+    CONFIDENCE_AT_MOST,
+    Deletions,
+    Scope,
+    TimeIsUp,
+    evidence_of,
+    in_order,
+    is_true,
+    never,
+    read_scope,
+)
+from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
+from memgraph.lifecycle.evidence.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
+from memgraph.lifecycle.run.runner import Plan, View, commits_of
+from memgraph.model.agent_input import feedback_lines
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.events.records import phase_key
+from memgraph.model.results.learning import FEEDBACK_SOURCE, FeedbackResult
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut, whole_sentences
+
+PHASE = "feedback"
+LEAST_EPISODES = 2
+_TYPES = ("episodic", "semantic")
+_ADVICE = re.compile(
+    r"^\W*(?:please\s+)?(?!(?:this|that|it|the|a|an|too|very|not|no|so|still)\b)[a-z]+\s+(?:the|a|an|your|my|our|this|that|it|only|before|after|"
+    r"for|in|with|to|from|at|on)\b|\b(?:should|must|always|never|do not|don['’]t|use|avoid|prefer|keep|instead|make sure|need(?:s|ed)? to|ask|"
+    r"please|only)\b",
+    re.IGNORECASE,
+)
+"""A comment that says what to do, not only what was bad."""
+_COMMENT_CHARS = 300
+_DONE_CHARS = 160
+_STOPS = " .!"
+_RETIRED_TEXT = "The feedback behind this rule was withdrawn."
+
+
+_SUBJECTS = frozenset(("it", "this", "that"))
+_IS = frozenset(("is", "was"))
+_TOO, _AGAIN, _INSTEAD = "too", "again", "instead"
+_STRESS = frozenset(normal_form("again still always really much way far"))
+"""Words that only stress a complaint that something is too much. Elsewhere they have a meaning: “run the tests again”."""
+
+
+def learn_from_feedback(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> FeedbackResult:
+    """Make rules of repeated comments on episodes. Deterministic, without a model; idempotent.
+
+    Parameters
+    ----------
+    is_time_up : callable, optional
+        Called between projects: once it returns true, the rest waits for the next run.
+    """
+    return _RUN.run(store, is_time_up)
+
+
+def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[FeedbackResult]:
+    rows = read_scope(view.reader, scope, _TYPES)
+    episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
+    groups = [group for group in grouped(list(comments_on(episodes))) if len(group) >= LEAST_EPISODES]
+    own = [row for row in rows if row.get("source") == FEEDBACK_SOURCE]
+    if not (groups or own):
+        return Plan(FeedbackResult())
+    known = known_of(view.reader, deletions, own, rows, {row["id"]: row for row in episodes})
+    wanted, left = list[Lesson](), list(known)
+    for group in groups:
+        if (of := _rule_of(group, left)) is None:
+            of = _rule_of(group, deleted_of(deletions, scope, FEEDBACK_SOURCE))
+        else:
+            left.remove(of)
+        wanted.append(_lesson(group, scope, of))
+    found = reconcile(view, wanted, known, lapsed_text=_RETIRED_TEXT, tags=["user-feedback"])
+    counts = {"created": len(found.made), "updated": len(found.grown) + len(found.lapsed)}
+    result = FeedbackResult(comments=sum(map(len, groups)), **counts)
+    return Plan(result, commits_of(scope[1], found.units), found.texts)
+
+
+def _rule_of(group: Sequence[Comment], rules: Iterable[Known]) -> Known | None:
+    """Return, of rules with the words of a comment, or without words, the one that was made of most of these comments."""
+    said, ids = {None, *(comment.text for comment in group)}, {comment.episode["id"] for comment in group}
+    shared = [one for one in rules if one.row.get("pattern") in said and ids & one.members]
+    return max(shared, key=lambda one: (len(ids & one.members), one.id), default=None)
+
+
+def _lesson(group: Sequence[Comment], scope: Scope, of: Known | None) -> Lesson:
+    rows = [comment.episode for comment in group]
+    last = group[-1]
+    said = whole_sentences(" ".join(last.text.split()), _COMMENT_CHARS)
+    is_advice = _ADVICE.search(said) is not None
+    days = [row.get("occurred_at", "")[:10] for row in rows]
+    period = f"on {days[0]}" if days[0] == days[-1] else f"between {days[0]} and {days[-1]}"
+    what = "asked for the same" if is_advice else "made the same complaint"
+    done = " ".join((last.episode.get("action") or last.episode.get("situation") or "").split())
+    content = f"The user {what} on {len(rows):,} episodes {period}: “{said.rstrip(_STOPS)}”."
+    fields: dict[str, Any] = {
+        **fields_of(rows, scope, FEEDBACK_SOURCE),
+        "content": cut(content, MAX_CONTENT_CHARS),
+        "pattern": of.row.get("pattern") if of and of.row.get("pattern") else group[0].text,
+        "category": "user feedback",
+        "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
+        "correct_approach": said if is_advice else f"avoid what the user criticised: “{said}”",
+        "confidence": CONFIDENCE.get(len(rows), CONFIDENCE_AT_MOST) if len(rows) > LEAST_EPISODES else 0.6,
+        "tags": shared_tags(rows, "user-feedback"),
+        "reason": "the user said the same about several episodes",
+    }
+    key = "\x1f".join(["feedback", scope[0] or "", scope[1] or "", rows[0]["id"], group[0].text])
+    seen = frozenset[str]().union(*map(evidence_of, rows))
+    return Lesson(key, fields, [row["id"] for row in reversed(rows)], seen, of)
+
+
+class Comment(NamedTuple):
+    """A comment on an episode."""
+
+    text: str
+    episode: Row
+
+
+def comments_on(episodes: Sequence[Row]) -> Iterator[Comment]:
+    """Yield the criticism of episodes, in the order given: comments with ``meh``, and whatever was said about a failure."""
+    for row in episodes:
+        is_failure = row.get("outcome") == "negative"
+        for word, text in feedback_lines(row.get("user_feedback") or ""):
+            if text and (word == "meh" or (word is None and is_failure)):
+                yield Comment(text, row)
+
+
+def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
+    """Group comments by meaning, one per episode. Groups begin with their first comment. Linear in the comments."""
+    groups: dict[Words, dict[str, Comment]] = {}
+    for comment in comments:
+        words = _meaning(comment.text)
+        if words:
+            known = next((form for form in same_statements(words) if form in groups), words)
+            groups.setdefault(known, {}).setdefault(comment.episode["id"], comment)
+    return [list(group.values()) for group in groups.values()]
+
+
+@lru_cache(maxsize=1 << 12)
+def _meaning(text: str) -> Words:
+    """Return the words of a comment that carry its meaning."""
+    words = normal_form(text)
+    if len(words) > 2 and words[0] in _SUBJECTS and words[1] in _IS:
+        words = words[2:]
+    if words[-1:] == (_INSTEAD,):
+        words = words[:-1]
+    begins = next((at for at, word in enumerate(words) if word not in _STRESS), 0)
+    if words[begins : begins + 1] == (_TOO,):
+        words = words[begins:-1] if words[-1] == _AGAIN else words[begins:]
+    return words
+
+
+_RUN = IncrementalRun(phase_key(PHASE), _TYPES, _planned, FeedbackResult())

@@ -1,1 +1,0 @@
-"""Rules learned from user feedback on episodes."""
