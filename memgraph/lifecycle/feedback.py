@@ -26,7 +26,7 @@ from memgraph.lifecycle.evidence.evidence import (
     never,
     read_scope,
 )
-from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
+from memgraph.lifecycle.evidence.experience import IncrementalRun
 from memgraph.lifecycle.evidence.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.agent_input import feedback_lines

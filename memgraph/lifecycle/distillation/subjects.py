@@ -79,7 +79,7 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
     """
     for experience in experiences:
         known = [*experience.in_force, *experience.put_away]
-        covered = frozenset[str]().union(*(one.live for one in known))
+        covered = frozenset[str]().union(*(one.members for one in known))
         for rows in _communities(experience.episodes):
             builds = frozenset[str]().union(*map(evidence_of, rows))
             if min(len(builds), len(rows)) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):

@@ -27,7 +27,7 @@ from memgraph.lifecycle.evidence.evidence import (
     revision,
 )
 from memgraph.lifecycle.evidence.experience import SOURCE as GENERALISED
-from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
+from memgraph.lifecycle.evidence.experience import IncrementalRun
 from memgraph.lifecycle.evidence.reconcile import (
     Known,
     Lesson,

@@ -1,241 +1,274 @@
-"""Input of compression: the episodes in force, and the existing generalisations of episodes.
+"""Experience: which scopes have changed since a run, and the evidence and generalisations of a scope.
 
 A *scope* is a project and a task: episodes of a task are never mixed with those outside it, nor those of two projects.
-Only scopes that have changed since the last run are read.
+
+A run, complete or stopped by its time limit, ends with an event that records how far it has read. The scopes that have
+waited longest come first, so the next run continues there. After a kill, the next run finds the completed work in
+place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.index import RELATION_CODE, Index
+from memgraph.index.index import RELATION_CODE, Index, scope_name
+from memgraph.index.snapshot import is_gone
 from memgraph.lifecycle.communities.lineage import are_kin
-from memgraph.lifecycle.evidence.evidence import Deletions, evidence_of, is_true, sources_of
-from memgraph.lifecycle.evidence.retirement import was_retired
+from memgraph.lifecycle.evidence.evidence import Deletions, Scope, TimeIsUp, is_true, read_scope
+from memgraph.lifecycle.evidence.reconcile import Known, has_lapsed, known_of
 from memgraph.lifecycle.evidence.runs import one_build_a_run
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
+from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
+from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryReembedded
+from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import COMPRESSION, FADED, AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
+R = TypeVar("R", bound=Model)
 SOURCE = "compression"
 """The `source` of generalisations made by compression."""
+TYPES = ("episodic", "semantic")
 WATCH = Watch(
     (AccessRecorded, MemoryReembedded),
-    frozenset(
-        "floor archive_summary relevance_anchor relevance_at updated_at is_pinned embedding_model embedded_at".split()
-    ),
+    frozenset("floor archive_summary relevance_anchor relevance_at updated_at embedding_model embedded_at".split()),
 )
-"""Events that can change generalisations, not only the use or state of a memory."""
-
+"""Events that change more of a memory than its use."""
 Mask = NDArray[np.bool_]
-Scope = tuple[str | None, str | None]
-Slots = NDArray[np.int64]
 
 
-@dataclass(slots=True)
-class Generalisation:
-    """An existing generalisation made by compression.
+@dataclass(frozen=True, slots=True)
+class IncrementalRun(Generic[R]):
+    """One kind of learning.
 
     Attributes
     ----------
-    live : set of str
-        Its linked episodes that are in force.
-    faded : list of Row
-        Its archived or superseded episodes: what they say is still true.
-    withdrawn : list of Row
-        Its episodes that were forgotten or are no longer true, so they are no longer evidence.
-    collected : set of str
-        Its episodes that were deleted because they had faded: still covered by it.
-    deleted : list of Row
-        Its episodes that a user or agent deleted, so they are no longer evidence.
-    others : set of str
-        Its other linked memories: those with another outcome, such as the trial that solved the task.
-    blocks : bool
-        Whether a user or agent hid or deleted the generalisation itself. It is then not created again while most episodes of a
-        community were its own, however many builds they come from.
+    run_key : str
+        Key of the row that records the progress.
+    types : sequence of str
+        Types of memory whose changes are relevant.
+    plan : callable
+        Returns the plan of a scope. The store is frozen meanwhile.
+    nothing : Model
+        The result for no scope; its field `complete` says whether the run completed, and all others are summed.
+    conclude : callable or None
+        Returns the event that ends the run, given the result of all scopes, the time, and the last event read. None: only sleep
+        records the progress.
     """
 
-    row: Row
-    live: set[str] = field(default_factory=set)
-    faded: list[Row] = field(default_factory=list)
-    withdrawn: list[Row] = field(default_factory=list)
-    collected: set[str] = field(default_factory=set)
-    deleted: list[Row] = field(default_factory=list)
-    others: set[str] = field(default_factory=set)
-    blocks: bool = False
+    run_key: str
+    types: Sequence[str]
+    plan: Callable[[View, Scope, Deletions], Plan[R]]
+    nothing: R
+    conclude: Callable[[R, str, int], Payload] | None = None
 
-    @property
-    def lost(self) -> list[Row]:
-        """Its episodes that are no longer evidence: no text may repeat statements found only in them."""
-        return [*self.withdrawn, *self.deleted]
+    def run(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> R:
+        """Learn from each scope that has changed, at least from one; once the time is up, the rest waits."""
+        reader = store.reader
+        with reader.frozen():
+            began_at, now = reader.index.offset.seq, store.now()
+            since = last_run(reader, self.run_key).get("seq", 0)
+        total, own, is_first = self.nothing, set[int](), True
+        deletions = Deletions(reader)
 
-    def evidence_besides(self, live: list[Row]) -> frozenset[str]:
-        """Return its evidence from sources other than episodes in force; `live` are its own ones among these."""
-        kept = {key for row in self.faded for key in evidence_of(row)}
-        if self.collected:
-            known = set(self.row.get("evidence_build_ids", ()))
-            kept |= known - {key for row in [*live, *self.lost] for key in evidence_of(row)}
-            if not known:  # they had no builds
-                kept |= {f"memory {memory_id}" for memory_id in self.collected}
-        return frozenset(kept)
+        def planned(scope: Scope, view: View) -> Plan[R]:
+            with reader.frozen():
+                is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
+                return self.plan(view, scope, deletions if is_alone else Deletions(reader))
+
+        for scope, seq in waiting(reader, last_run(reader, self.run_key), self.types, now=now, until=began_at):
+            if is_time_up() and not is_first:
+                if self.conclude and seq - 1 > since:
+                    event = self.conclude(total, now, seq - 1)
+                    note(store, lambda _view: event)  # noqa: B023 (called at once)
+                return total.model_copy(update={"complete": False})
+            result, seqs = carry_out(store, partial(planned, scope), embedder=store.embedder)
+            total, is_first = added(total, result), False
+            own.update(seqs)
+        if (conclude := self.conclude) and not is_first:
+            note(store, lambda view: conclude(total, now, _seen_up_to(view.reader, began_at, own)))
+        return total
+
+
+def waiting(reader: Reader, run: Row, types: Sequence[str], *, now: str, until: int) -> Iterator[tuple[Scope, int]]:
+    """Yield the scopes in which memories of these types have changed since a run (empty: all), each once.
+
+    Each scope comes with the first event that it waits for, in the order of these events: once some scopes are done,
+    everything before the next one's event has been read. The journal is read on demand, in portions.
+
+    Parameters
+    ----------
+    until : int
+        Later events are left to the next run.
+    """
+    with reader.frozen():
+        index = reader.index
+        since = run.get("seq", 0)
+        kinds = [MEMORY_TYPES.index(kind) for kind in types]
+        is_wanted = index.memories() & np.isin(index.column("type"), kinds)
+        if since:
+            slots = expired(index, run, now)
+            first = dict.fromkeys(_scopes(index, slots[is_wanted[slots]]), since + 1)
+        else:
+            slots = np.flatnonzero(is_wanted)
+            first = _earliest(zip(_scopes(index, slots), index.column("seq")[slots].tolist(), strict=True))
+            since = until
+    known: set[Scope] = set()
+    yield from _new(first, known)
+    for changes in changes_after(reader, since, WATCH.touched, until=until, most_events=MOST_EVENTS):
+        with reader.frozen():
+            first = _earliest(_places(reader, changes.touched, kinds))
+        yield from _new(first, known)
+
+
+def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int]]:
+    """Return the newly found scopes in the order of the events that they wait for, and note them."""
+    in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
+    new = [(scope, seq) for scope, seq in in_order if scope not in known]
+    known.update(first)
+    return new
+
+
+def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
+    """Yield the scopes of the memories, including those of deleted ones as long as the index knows their names."""
+    index = reader.index
+    gone: dict[str, int] = {}
+    slots: list[int] = []
+    for one in touched:
+        if (slot := index.ids.find(one)) < 0:
+            gone[one] = touched[one]
+        elif not index.column("is_record")[slot] and (
+            not index.column("is_live")[slot] or index.column("type")[slot] in kinds
+        ):
+            slots.append(slot)
+    slots = [slot for slot in slots if _has_scope(index, slot)]
+    seqs = [touched[index.ids.names[slot]] for slot in slots]
+    yield from zip(_scopes(index, np.array(slots, dtype=np.int64)), seqs, strict=True)
+    for row, _ in reader.deleted(sorted(gone)) if gone else ():
+        if MEMORY_TYPES.index(row["type"]) in kinds:
+            yield (row.get("project_id"), row.get("task_id")), gone[row["id"]]
+
+
+def _has_scope(index: Index, slot: int) -> bool:
+    """Return whether the names of a memory's scope are known. They are not if no live memory is left in it: then nothing is to be done there."""
+    codes = (index.column(name)[slot] for name in ("project", "task"))
+    return not any(code >= 0 and is_gone(index.scopes.names[code]) for code in codes)
+
+
+def _earliest(found: Iterable[tuple[Scope, int]]) -> dict[Scope, int]:
+    first: dict[Scope, int] = {}
+    for scope, seq in found:
+        first[scope] = min(seq, first.get(scope, seq))
+    return first
+
+
+def _scopes(index: Index, slots: NDArray[np.int64]) -> list[Scope]:
+    names = index.scopes.names
+    columns = (index.column("project")[slots].tolist(), index.column("task")[slots].tolist())
+    return [
+        (_name(names, "project", project), _name(names, "task", task)) for project, task in zip(*columns, strict=True)
+    ]
+
+
+def _name(names: Sequence[str], kind: str, code: int) -> str | None:
+    return names[code].removeprefix(scope_name(kind, "")) if code >= 0 else None
+
+
+def _seen_up_to(reader: Reader, began_at: int, own: set[int]) -> int:
+    """Return the last event that a run has read: where it began, if others have changed memories since. Needs the lock."""
+    others = (event for event in reader.events_after(began_at) if event.seq not in own)
+    if any(WATCH.touched(event) for event in others):
+        return began_at
+    return reader.index.offset.seq
 
 
 @dataclass(slots=True)
 class Experience:
-    """The episodes of a scope and an outcome, in id order, and the generalisations derived from them.
+    """The experience of a scope and an outcome.
 
     Attributes
     ----------
+    episodes : list of Row
+        In id order: those in force, and those that faded while a generalisation in force tells of them.
+    in_force, put_away : list of Known
+        The generalisations made of such episodes. Of those that are hidden, archived or deleted, `gone` is "deleted" where no
+        evidence brings them back.
     solved : mapping
         Successful trials of the scope in any state, by their task (`trials.task_of`).
     """
 
     scope: Scope
     outcome: str
-    episodes: list[Row] = field(default_factory=list)
-    in_force: list[Generalisation] = field(default_factory=list)
-    put_away: list[Generalisation] = field(default_factory=list)
+    episodes: list[Row]
+    in_force: list[Known]
+    put_away: list[Known] = field(default_factory=list)
     solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
-def changed_scopes(reader: Reader, now: str, run: Row | None = None) -> set[tuple[int, int]]:
-    """Return the scopes, as the index's codes of project and task, that have changed since a run: by default compression's last."""
-    index = reader.index
-    project, task = index.column("project"), index.column("task")
+def changed_scopes(reader: Reader, now: str, run: Row | None = None) -> set[Scope]:
+    """Return the scopes that have changed since a run: by default compression's last."""
     run = last_run(reader, COMPRESSION) if run is None else run
-    everywhere = index.memories() & (index.column("type") != MEMORY_TYPES.index("procedural"))
-    since = run.get("seq", 0)
-    if (
-        not since or index.offset.seq - since > MOST_EVENTS
-    ):  # reading all scopes is cheaper than finding the changed ones
-        slots = np.flatnonzero(everywhere)
-    else:
-        changes = next(changes_after(reader, since, WATCH.touched))
-        found = [index.ids.find(memory_id) for memory_id in changes.touched]
-        if -1 in found:  # one was deleted, and its scope is unknown
-            slots = np.flatnonzero(everywhere)
-        else:
-            slots = np.unique(
-                np.concatenate([found, _replaced_by(index, found), expired(index, run, now)]).astype(np.int64)
-            )
-    return set(zip(project[slots].tolist(), task[slots].tolist(), strict=True))
+    return {scope for scope, _ in waiting(reader, run, TYPES, now=now, until=reader.index.offset.seq)}
 
 
-def _replaced_by(index: Index, slots: list[int]) -> Slots:
-    newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
-    return np.asarray(older[np.isin(newer, slots)], dtype=np.int64)
-
-
-def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> list[Experience]:
+def read_experience(reader: Reader, scopes: Iterable[Scope], now: str) -> list[Experience]:
     """Return the episodes and generalisations of some scopes, grouped by scope."""
+    deletions, in_force = Deletions(reader), reader.listed() & ~reader.superseded()
+    ordered = sorted(scopes, key=lambda scope: tuple(part or "" for part in scope))
+    return [one for scope in ordered for one in _experience_of(reader, scope, in_force, deletions, now)]
+
+
+def _experience_of(
+    reader: Reader, scope: Scope, in_force: Mask, deletions: Deletions, now: str
+) -> Iterator[Experience]:
     index = reader.index
-    if not scopes:
-        return []
-    pairs = np.stack([index.column("project"), index.column("task")], axis=1).astype(np.int64)
-    key = pairs[:, 0] * (1 << 32) + pairs[:, 1]
-    wanted = np.isin(key, [project * (1 << 32) + task for project, task in scopes])
-    kind = index.column("type")
-    live = index.column("is_live") & wanted & (kind != MEMORY_TYPES.index("procedural"))
-    slots = np.flatnonzero(live)
-    found_rows = one_build_a_run(reader, reader.rows([index.ids.names[slot] for slot in slots]))
-    rows = {row["id"]: row for row in found_rows}
-    in_force = reader.listed() & ~reader.superseded()
-    found: dict[tuple[Scope, str], Experience] = {}
-    for memory_id in sorted(rows):
-        row = rows[memory_id]
-        is_generalisation = row["type"] == "semantic" and row.get("source") == SOURCE
-        if not is_generalisation and row["type"] != "episodic":
-            continue
-        scope, outcome = (row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")
-        experience = found.setdefault((scope, outcome), Experience(scope, outcome))
-        slot = index.slot(memory_id)
-        if not is_generalisation:
-            if in_force[slot]:
-                experience.episodes.append(row)
-        elif in_force[slot]:
-            experience.in_force.append(_known(index, row, rows, in_force, now))
-        elif not _is_history(index, row, rows):
-            experience.put_away.append(_known(index, row, rows, in_force, now))
-    deletions = Deletions(reader)
-    _separate_deleted(deletions, [known for experience in found.values() for known in experience.in_force])
-    _note_deleted(deletions, found, now)
-    _note_solved(rows.values(), found)
-    ordered = sorted(found.items(), key=lambda item: tuple(part or "" for part in (*item[0][0], item[0][1])))
-    return [experience for _, experience in ordered]
-
-
-def _separate_deleted(deletions: Deletions, known: Sequence[Generalisation]) -> None:
-    """Separate missing episodes into those collected after they had faded and those deleted by a user or agent."""
-    deleted = deletions.deleted_by_user(memory_id for one in known for memory_id in one.collected)
-    rows = deletions.rows(deleted)
-    for one in known:
-        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & deleted)]
-        one.collected -= deleted
-
-
-def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experience], now: str) -> None:
-    """Record deleted generalisations. One deleted by a user or agent blocks new ones like it; one deleted as faded does not.
-
-    One that was already superseded or retired when it was deleted blocks nothing.
-    """
-    for row, reason in deletions.of(SOURCE):
-        experience = found.get(((row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")))
-        if experience is None or row.get("invalid_at", "9999") <= now:
-            continue
-        episodes = set(row.get("source_event_ids", ()))
-        if not any(are_kin(len(one.live & episodes), one.live, episodes) for one in experience.in_force):
-            experience.put_away.append(Generalisation(row, live=episodes, blocks=reason != FADED))
-
-
-def _note_solved(rows: Iterable[Row], found: Mapping[tuple[Scope, str], Experience]) -> None:
-    """Note in every scope which trials solved which task."""
-    solved: dict[Scope, dict[str, list[Row]]] = {}
+    rows = one_build_a_run(reader, read_scope(reader, scope, TYPES))
+    listed = {row["id"] for row in rows if in_force[index.slot(row["id"])]}
+    own = [row for row in rows if row["type"] == "semantic" and row.get("source") == SOURCE]
+    deleted = [
+        Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
+        for row, reason in deletions.of(SOURCE)
+        if (row.get("project_id"), row.get("task_id")) == scope and row.get("invalid_at", "9999") > now
+    ]
+    solved: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("outcome") == "positive" and (task := task_of(row)):
-            solved.setdefault((row.get("project_id"), row.get("task_id")), {}).setdefault(task, []).append(row)
-    for (scope, _), experience in found.items():
-        experience.solved = solved.get(scope, {})
+            solved.setdefault(task, []).append(row)
+    by_outcome: dict[str, dict[str, Row]] = {}
+    for row in (*own, *(row for row in rows if row["type"] == "episodic" and is_true(row, now))):
+        there = by_outcome.setdefault(row.get("outcome", "unknown"), {})
+        if row["type"] == "episodic":
+            there[row["id"]] = row
+    for outcome, evidence in sorted(by_outcome.items()):
+        made = [row for row in own if row.get("outcome", "unknown") == outcome]
+        known = known_of(reader, deletions, [row for row in made if row["id"] in listed], rows, evidence)
+        covered = listed.union(*(one.members for one in known))
+        found = Experience(scope, outcome, [evidence[one] for one in sorted(evidence) if one in covered], known)
+        for row in made:
+            newer = _replacing(index, row["id"])
+            if row["id"] not in listed and not has_lapsed(row) and newer.isdisjoint(one["id"] for one in own):
+                blocks = bool(newer) or not is_true(row, now)
+                members = frozenset(row.get("source_event_ids", ()))
+                found.put_away.append(Known(row, members, gone="deleted" if blocks else "collected"))
+        for one in deleted:
+            is_kept = any(are_kin(len(other.members & one.members), other.members, one.members) for other in known)
+            if one.row.get("outcome", "unknown") == outcome and not is_kept:
+                found.put_away.append(one)
+        found.solved = solved
+        yield found
 
 
-def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: str) -> Generalisation:
-    known = Generalisation(row)
-    known.collected = {one for one in row.get("source_event_ids", ()) if index.slot(one) < 0}
-    linked = sources_of(index, row["id"]).intersection(
-        index.supporting_ids(row["id"])
-    )  # quoted memories are no evidence
-    for memory_id in sorted(linked):
-        source = rows.get(memory_id)
-        if source is None:
-            continue
-        if source.get("outcome", "unknown") != row.get("outcome", "unknown"):
-            known.others.add(memory_id)
-        elif in_force[index.slot(memory_id)]:
-            known.live.add(memory_id)
-        elif not is_true(source, now):
-            known.withdrawn.append(source)
-        else:
-            known.faded.append(source)
-    known.blocks = not is_true(row, now) or _is_replaced(index, row["id"])
-    return known
-
-
-def _is_history(index: Index, row: Row, rows: dict[str, Row]) -> bool:
-    """Return whether compression itself has retired or superseded a generalisation."""
-    if was_retired(row):
-        return True
-    others, weights = index.links.get(index.slot(row["id"]))
-    newer = [rows.get(index.ids.names[slot]) for slot in others[weights == -RELATION_CODE["SUPERSEDES"]]]
-    return any(one is not None and one.get("source") == SOURCE for one in newer)
-
-
-def _is_replaced(index: Index, memory_id: str) -> bool:
-    _, weights = index.links.get(index.slot(memory_id))
-    return bool((weights == -RELATION_CODE["SUPERSEDES"]).any())
+def _replacing(index: Index, memory_id: str) -> set[str]:
+    """Return the memories that supersede one."""
+    others, codes = index.links.get(index.slot(memory_id))
+    return {index.ids.names[slot] for slot in others[codes == -RELATION_CODE["SUPERSEDES"]].tolist()}

@@ -2,43 +2,58 @@
 
 A run reads the scopes that have changed since the last one and writes only differences: it is idempotent. Each of its
 commits is consistent by itself, and a final event records the run; after a kill the next run finds the completed work
-in place. A generalisation is written as it arose, with its third build, and as it grew with each later one (see
-`growth`), so a history imported at once replays like one recorded live. If others write while a plan is made, it is
-made again; the last time under the writer lock, without a model, so that nobody waits for one.
+in place. If others write while a plan is made, it is made again; the last time under the writer lock, without a model, so
+that nobody waits for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Any
 
-from memgraph.lifecycle.evidence.evidence import TimeIsUp, never, revised, unlinked
-from memgraph.lifecycle.evidence.experience import (
-    WATCH,
-    Generalisation,
-    changed_scopes,
-    read_experience,
+from memgraph.lifecycle.communities.lineage import Successor, are_kin, succession
+from memgraph.lifecycle.communities.louvain import communities
+from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
+from memgraph.lifecycle.evidence.evidence import (
+    LEAST_BUILDS,
+    TimeIsUp,
+    confidence_of,
+    evidence_of,
+    in_order,
+    may_quote,
+    never,
 )
-from memgraph.lifecycle.evidence.retirement import NO_EVIDENCE_LEFT, NO_LESSON, no_longer_valid, retired
-from memgraph.lifecycle.generalisation.drafts import Draft, Growth, drafts
-from memgraph.lifecycle.generalisation.patterns import plans
+from memgraph.lifecycle.evidence.experience import SOURCE, WATCH, Experience, changed_scopes, read_experience
+from memgraph.lifecycle.evidence.reconcile import Known, Lesson, Reconciled, fields_of, invalidated, reconcile
+from memgraph.lifecycle.evidence.runs import is_of_a_tool
+from memgraph.lifecycle.evidence.trials import task_of
+from memgraph.lifecycle.generalisation.extractive_text import (
+    by_centrality,
+    counted,
+    generalised,
+    has_lesson,
+    kind_of,
+    shared_by,
+    trials_of_one_task,
+)
+from memgraph.lifecycle.generalisation.lessons import Statements, is_change, said_again, words_of
 from memgraph.lifecycle.generalisation.wording import Wording
 from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
-from memgraph.model.events.memories import MemoryDerived, MemoryLinked
+from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out, commits_of
+from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.records import COMPRESSION, CompressionApplied
-from memgraph.model.memory import SemanticMemory, id_of
+from memgraph.model.ids import canonical_name, natural_id
+from memgraph.model.memory import Entity
 from memgraph.model.results.learning import CompressionResult
-from memgraph.ports import Embedder, LanguageModel
+from memgraph.ports import Embedder, LanguageModel, Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.records import Write
 from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.query import Reader
 
 RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
-_BATCH_ROWS = 250_000
-"""Approximate number of graph rows changed per commit; writes that belong together may exceed it."""
+_MOST_AGENTS = 50
 
 
 def compress(
@@ -71,111 +86,258 @@ def compress(
 def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
     if view.is_locked:
         wording.ask_no_more("others wrote meanwhile")
-    reader, now = view.reader, view.now
+    reader = view.reader
     with reader.frozen():
-        scopes = changed_scopes(reader, now)
-        experiences = read_experience(reader, scopes, now)
+        scopes = changed_scopes(reader, view.now)
+        experiences = read_experience(reader, scopes, view.now)
     if not scopes and not builds_since(reader):
         return Plan(CompressionResult())
-    made = plans(experiences)
-    groups = drafts(view, made, wording)
-    retiring = [(known, plan.latest) for plan in made for known in plan.retired]
-    growths = [growth for group in groups for growth in group]
-    created = [growth[0] for growth in growths if growth[0].before is None]
-    counts = {
-        "episodes": sum(plan.episodes for plan in made),
-        "communities": sum(plan.communities for plan in made),
-        "updated": len(growths) - len(created),
-        "superseded": len({known.row["id"] for draft in created for known in draft.pattern.replaced}),
-        "retired": len(retiring),
-    }
-    units = [
-        (group[0][0].memory.task_id, [write for growth in group for draft in growth for write in _writes(draft, now)])
-        for group in groups
-    ]
-    units += [(known.row.get("task_id"), _retirement(reader, known, latest, now)) for known, latest in retiring]
-    applied = CompressionApplied(applied_at=now, created=len(created), **counts)
-    new_ids = [draft.memory.id for draft in created]
-    return Plan(
-        CompressionResult(compressed=len(created), **counts, new_memory_ids=new_ids, notice=wording.notice),
-        [*_commits(units), account(applied)],
-        _texts(growths, [known for known, _ in retiring]),
-    )
-
-
-def _texts(growths: Sequence[Growth], retired: Sequence[Generalisation]) -> list[str]:
-    """Return the texts to embed: for a generalisation that grew, its first new text and its latest one."""
-    new = [[draft for draft in growth if draft.has_new_text] for growth in growths]
-    texts = [draft.memory.content for growth in new for draft in (*growth[:1], *growth[-1:])]
-    return [*texts, *(RETIRED_TEXT for known in retired if known.lost)]
-
-
-def _commits(units: Sequence[tuple[str | None, list[Write]]]) -> Iterator[Commit]:
-    """Group the writes of one scope into commits; writes that belong together stay together.
-
-    New and updated memories are committed separately: with 100,000 memories the engine's buffer pool is too small to
-    copy new rows into a table and update others of it in one transaction. A new memory that grew is still one row.
-    """
-
-    def kind(unit: tuple[str | None, list[Write]]) -> tuple[str, bool]:
-        return (unit[0] or "", isinstance(unit[1][0], SemanticMemory))
-
-    for _, alike in groupby(sorted(units, key=kind), key=kind):
-        batch: list[Write] = []
-        size = 0
-        for task_id, writes in alike:
-            more = sum(map(_rows, writes))
-            if batch and size + more > _BATCH_ROWS:
-                yield Commit(batch, task_id)
-                batch, size = [], 0
-            batch.extend(writes)
-            size += more
-        yield Commit(batch, task_id)
-
-
-def _rows(write: Write) -> int:
-    """Return approximately how many graph rows a write changes."""
-    if isinstance(write, SemanticMemory):
-        return 2 * len(write.supporting_memory_ids) + len(write.evidence_build_ids) + len(write.entities) + 10
-    return 2 * len(write.source_ids) if isinstance(write, MemoryDerived) else 10
-
-
-def _writes(draft: Draft, now: str) -> list[Write]:
-    memory_id, before = id_of(draft.memory), draft.before
-    if before is None:
-        new = draft.memory.model_copy(update={"supporting_memory_ids": draft.linked})
-        reason = "joined" if len(draft.pattern.replaced) > 1 else "split"
-        return [
-            new,
-            *(
-                MemoryLinked(
-                    source_id=memory_id, relation="SUPERSEDES", target_id=known.row["id"], reason=reason, created_at=now
-                )
-                for known in draft.pattern.replaced
-            ),
-        ]
-    after = draft.memory.model_copy(update={"updated_at": now})
-    writes: list[Write] = [revised(before, after)]
-    writes += [MemoryDerived(id=memory_id, source_ids=added, created_at=now) for added in draft.added]
-    withdrawn = draft.pattern.same.withdrawn if draft.pattern.same else []
-    return [*writes, *unlinked(memory_id, [*draft.left, *(row["id"] for row in withdrawn)])]
-
-
-def _retirement(reader: Reader, known: Generalisation, latest: str, now: str) -> list[Write]:
-    """Return the event that retires it, without its words if they may be those of withdrawn episodes.
-
-    If somebody withdrew evidence, it ends now; otherwise it ends at the time of the latest episodes, which changed its
-    community.
-    """
-    memory_id = known.row["id"]
-    before = reader.read([memory_id])[0]
-    ended_at = now if known.lost or not latest else min(latest, now)
-    text = RETIRED_TEXT if known.lost else None
-    reason = NO_EVIDENCE_LEFT if known.lost or not known.live else NO_LESSON
-    event = revised(before, retired(before, text, no_longer_valid(ended_at, reason), now=now))
-    return [event, *unlinked(memory_id, [row["id"] for row in known.withdrawn])]
+    new_ids, texts, commits = list[str](), list[str](), list[Commit]()
+    counts = dict.fromkeys(("episodes", "communities", "updated", "superseded", "retired"), 0)
+    for scope, of_scope in groupby(experiences, key=lambda one: one.scope):
+        alike = list(of_scope)
+        shared = _Scope([row for one in alike for row in one.episodes])
+        found = [_learned(view, one, shared, wording, counts) for one in alike]
+        commits += commits_of(scope[1], [unit for one in found for unit in one.units])
+        new_ids += [made for one in found for made in one.made]
+        texts += [text for one in found for text in one.texts]
+    applied = CompressionApplied(applied_at=view.now, created=len(new_ids), **counts)
+    result = CompressionResult(compressed=len(new_ids), **counts, new_memory_ids=new_ids, notice=wording.notice)
+    return Plan(result, [*(commit for commit in commits if commit.writes), account(applied)], texts)
 
 
 def builds_since(reader: Reader) -> int:
     """Return how many builds were consolidated since compression last ran."""
     return int(last_run(reader, COMPRESSION).get("builds_since", 0))
+
+
+class _Scope:
+    """What the episodes of a scope have in common, whatever their outcome."""
+
+    def __init__(self, episodes: Sequence[Row]) -> None:
+        self.episodes = episodes
+        self.is_large = len(episodes) >= LARGE_FROM
+        self.weights = tag_weights(map(_tags, episodes))
+        self.statements = Statements(episodes, tag_weights(map(words_of, episodes)))
+
+
+def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording, counts: dict[str, int]) -> Reconciled:
+    """Return what is to be written about one experience, and count it."""
+    episodes, known = experience.episodes, experience.in_force
+    place_of = {row["id"]: place for place, row in enumerate(episodes)}
+    live = [frozenset(place_of[one] for one in one_known.members if one in place_of) for one_known in known]
+    covered = frozenset[str]().union(*(one.members for one in known))
+    found: list[list[int]] = []
+    for members in _communities(episodes, scope, settled=[sorted(places) for places in live]):
+        counts["communities"] += len(members) > 1
+        found += _with_a_lesson(members, episodes, scope, covered)
+    changes = [row for row in episodes if is_change(row)]
+    found += [sorted(place_of[row["id"]] for row in rows) for rows in said_again(changes, covered)]
+    seen = [frozenset[str]().union(*(evidence_of(episodes[one]) for one in members)) for members in found]
+    kept = [
+        place
+        for place, builds in enumerate(seen)
+        if len(builds) >= LEAST_BUILDS or _is_sustained(found[place], builds, live, known)
+    ]
+    wanted, staying = list[Lesson](), set[str]()
+    followed = succession([found[place] for place in kept], live)
+    for group in followed.groups:
+        for successor in group:
+            place = kept[successor.community]
+            old = [known[one] for one in successor.of]
+            evidence = seen[place].union(*(one.kept for one in old)) if len(group) == 1 else seen[place]
+            rows = [episodes[one] for one in found[place]]
+            if _is_put_away(experience, rows, evidence, successor):
+                staying |= {one.id for one in old}
+            elif len(evidence) >= LEAST_BUILDS:
+                central = by_centrality(rows, scope.weights)
+                solved = _solved(experience, central)
+                if has_lesson(central, experience.outcome, solved):
+                    same = old[0] if successor.is_same else None
+                    wanted.append(
+                        _lesson(view.reader, experience, scope, central, evidence, solved, same, old, wording)
+                    )
+    latest = max((row.get("occurred_at", "") for row in episodes), default="")
+    left = [one for one in known if one.id not in staying]
+    lapse = partial(invalidated, view.now, ends_at=latest)
+    done = reconcile(view, wanted, left, lapse=lapse, lapsed_text=RETIRED_TEXT)
+    made = [one for one in wanted if done.ids.get(one.key) in done.made]
+    counts["episodes"] += len(episodes)
+    counts["updated"] += len(done.grown)
+    counts["superseded"] += len({old.id for one in made for old in one.replaces})
+    counts["retired"] += len(done.lapsed)
+    return done
+
+
+def _lesson(
+    reader: Reader,
+    experience: Experience,
+    scope: _Scope,
+    central: Sequence[Row],
+    evidence: frozenset[str],
+    solved: Sequence[Row] | None,
+    same: Known | None,
+    old: Sequence[Known],
+    wording: Wording,
+) -> Lesson:
+    """Return the generalisation of episodes that state the same, the most typical first.
+
+    Parameters
+    ----------
+    evidence : frozenset of str
+        The builds in which it was seen, those of faded episodes included.
+    solved : sequence of Row or None
+        Trials that solved the task of its failed trials; None if these must not be quoted, or no task is named.
+    same, old : Known or None, sequence of Known
+        The one that it continues; that one, or those that it replaces because they were joined or split.
+    """
+    rows, shared, seen = in_order(central), shared_by(central), counted(evidence, central)
+    fields = fields_of(rows, experience.scope, SOURCE)
+    gone = sorted(key for key in evidence if not key.startswith("memory ") and key not in fields["evidence_build_ids"])
+    times = _times(reader, experience, central, gone)
+    until = [*times, *_times(reader, experience, solved or (), ())]
+    trials = trials_of_one_task(central, seen, solved)
+    against = frozenset[str]().union(*map(evidence_of, _against(experience, central, scope)))
+    plain = generalised(
+        central,
+        shared,
+        experience.outcome,
+        seen,
+        times=times,
+        solved=solved,
+        failed_builds=_failed_builds(reader, experience, evidence) if kind_of(central) == "recovery" else 0,
+        against=len(against - evidence),
+    )
+    said: dict[str, Any] = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
+    fields |= {
+        # those that are missing are extracted from the text
+        **{name: values for name, values in said.items() if values},
+        "outcome": experience.outcome,
+        "confidence": confidence_of(len(evidence)),
+        "title": shared.title,
+        "agents_involved": list(dict.fromkeys(one for row in rows for one in row.get("agents_involved", ())))[
+            :_MOST_AGENTS
+        ],
+        "evidence_build_ids": [*gone, *fields["evidence_build_ids"]][-MAX_ITEMS:],
+        "occurred_at": max(until, default=fields["occurred_at"]),
+        "pattern": plain,
+        "reason": f"the same was seen {seen}",
+        "asked": trials and trials.asked,
+        "lesson": trials and trials.lesson,
+        "is_solved": trials and trials.is_solved,
+    }
+    replaces = () if same else old
+    key = "\x1f".join(part or "" for part in (*experience.scope, experience.outcome))
+    members, replaced = (
+        "\x1f".join(sorted(ids)) for ids in ((row["id"] for row in rows), (one.id for one in replaces))
+    )
+    return Lesson(
+        f"generalisation\x1f{key}\x1f{members}\x1f{replaced}",
+        fields,
+        [row["id"] for row in central],
+        evidence,
+        same,
+        quotes=None,  # the analysis of errors quotes in it
+        besides=[row["id"] for row in solved or ()],
+        replaces=replaces,
+        worded=lambda: wording.of(central, str(plain), seen),
+    )
+
+
+def _times(reader: Reader, experience: Experience, rows: Iterable[Row], gone: Iterable[str]) -> list[str]:
+    """Return when evidence came, ascending: a merged episode has the time of one of its builds only."""
+    times: dict[str, str] = {}
+    for row in (*rows, *({"evidence_build_ids": [build]} for build in gone)):
+        for key in evidence_of(row):
+            build = reader.record("Build", natural_id("build", key, project_id=experience.scope[0])) or {}
+            if at := build.get("completed_at") or row.get("occurred_at", ""):
+                times[key] = min(at, times.get(key, at))
+    return sorted(times.values())
+
+
+def _failed_builds(reader: Reader, experience: Experience, evidence: Iterable[str]) -> int:
+    """Return how many of the builds are known to have failed."""
+    project = experience.scope[0]
+    found = (reader.record("Build", natural_id("build", one, project_id=project)) for one in evidence)
+    return sum(build is not None and build.get("outcome") == "failure" for build in found)
+
+
+def _with_a_lesson(
+    members: list[int], episodes: Sequence[Row], scope: _Scope, covered: frozenset[str]
+) -> list[list[int]]:
+    """Return the parts of a community whose episodes state the same; trials of one task are one part."""
+    rows = {episodes[place]["id"]: place for place in members}
+    if task_of(episodes[members[0]]) is not None:
+        return [members]
+    groups = scope.statements.same([episodes[place] for place in members], covered)
+    return [sorted(rows[row["id"]] for row in group) for group in groups]
+
+
+def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
+
+    Changes of a history are left out, as their tags name files, and failures that a tool reported: the analysis of errors
+    tells of these, with the runs that passed.
+    """
+    by_task: dict[str, list[int]] = {}
+    others: list[int] = []
+    for place, row in enumerate(episodes):
+        task = task_of(row)
+        if task is not None:
+            by_task.setdefault(task, []).append(place)
+        elif not is_change(row) and not is_of_a_tool(row):
+            others.append(place)
+    number = {place: one for one, place in enumerate(others)}
+    kept = [[number[place] for place in places if place in number] for places in settled]
+    tags = [_tags(episodes[place]) for place in others]
+    found = communities(tags, scope.weights, is_large=scope.is_large, settled=list(filter(None, kept)))
+    return sorted([*by_task.values(), *([others[one] for one in members] for members in found)])
+
+
+def _against(experience: Experience, covered: Sequence[Row], scope: _Scope) -> list[Row]:
+    """Return the episodes that state the same with the opposite outcome."""
+    opposite = {"positive": "negative", "negative": "positive"}.get(experience.outcome)
+    if opposite is None or is_change(covered[0]) or task_of(covered[0]) is not None:
+        return []
+    return [row for row in scope.statements.like(covered, opposite) if may_quote(row, covered)]
+
+
+def _solved(experience: Experience, covered: Sequence[Row]) -> Sequence[Row] | None:
+    """Return the trials that solved the failed trials' task; None if they must not be quoted, as “unsolved” would be wrong."""
+    tasks = {task_of(row) for row in covered}
+    task = tasks.pop() if len(tasks) == 1 else None
+    if task is None or experience.outcome != "negative":
+        return None
+    solved = experience.solved.get(task, ())
+    those = [
+        row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row and may_quote(row, covered)
+    ]
+    return those if those or not solved else None
+
+
+def _is_sustained(
+    members: Sequence[int], seen: frozenset[str], live: Sequence[frozenset[int]], known: Sequence[Known]
+) -> bool:
+    """Return whether a community has enough evidence, including faded evidence kept by a related generalisation."""
+    return any(
+        one.kept
+        and are_kin(len(places.intersection(members)), members, places)
+        and len(seen | one.kept) >= LEAST_BUILDS
+        for places, one in zip(live, known, strict=True)
+    )
+
+
+def _is_put_away(experience: Experience, rows: list[Row], evidence: frozenset[str], successor: Successor) -> bool:
+    """Return whether somebody has hidden the generalisation of most of these episodes; new evidence restores faded ones only."""
+    if successor.is_same:
+        return False
+    for known in experience.put_away:
+        if sum(row["id"] in known.members for row in rows) * 2 > len(rows):
+            own = {f"memory {one}" for one in known.members}
+            if known.gone == "deleted" or not evidence - set(known.row.get("evidence_build_ids", ())) - own:
+                return True
+    return False
+
+
+def _tags(row: Row) -> list[str]:
+    return [canonical_name(tag) for tag in row.get("tags", ())]

@@ -31,7 +31,7 @@ from memgraph.lifecycle.evidence.evidence import (
     revision,
     strictness,
 )
-from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
+from memgraph.lifecycle.evidence.experience import IncrementalRun
 from memgraph.lifecycle.evidence.reconcile import (
     IN_FORCE,
     Known,

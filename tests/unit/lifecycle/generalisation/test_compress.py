@@ -14,10 +14,11 @@ import pytest
 
 import memgraph
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.evidence import reconcile as reconciling
 from memgraph.lifecycle.generalisation import compress as compressing
-from memgraph.lifecycle.generalisation import drafts as drafting
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.run import runner
 from memgraph.model.events.earlier import attempt_in
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.records import FADED, BuildConsolidated
@@ -350,6 +351,35 @@ def test_a_generalisation_grows_by_all_that_is_new(store: Store) -> None:
 
 
 class TestUntilWhen:
+    def test_it_is_dated_by_all_its_evidence(self, store: Store) -> None:
+        """A history that is read at once teaches what it teaches to its end, since its latest build."""
+        days = [f"2024-01-0{n}T00:00:00.000Z" for n in range(1, 6)]
+        for n, day in enumerate(days):
+            learn(store, n, occurred_at=day)
+        run(store)
+        (made,) = in_force(store)
+        assert (made.occurred_at, made.confidence, len(made.supporting_memory_ids)) == (days[-1], 0.9, 5)
+        assert made.content.startswith("The same went wrong with `auth` and `jwt` in 5 builds, in January 2024")
+        for day, many in ((days[3], 0), (days[4], 1)):
+            with store.at(day) as then:
+                assert len(then.query_by_type("semantic")) == many
+
+    @pytest.mark.parametrize("is_withdrawn", [True, False], ids=["withdrawn", "divided"])
+    def test_it_ends_at_the_time_of_what_ended_it(self, store: Store, is_withdrawn: bool) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        later = shifted(store.now(), -1)
+        if is_withdrawn:
+            store.suppress(ids[0])
+        else:
+            for number, one in enumerate(ids):
+                store.update_memory(one, tags=[f"topic {number}", f"area {number}"], occurred_at="2024-01-01")
+            learn(store, 9, "other", tags=["mail"], occurred_at=later)
+        run(store)
+        ended = store.get_memory(made.id).invalid_at
+        assert ended == store.now() if is_withdrawn else ended[:19] == later[:19]
+
     def test_evidence_counts_until_it_becomes_invalid(self, store: Store, clock: Any) -> None:
         ids = learn(store, 1, 2, 3)
         run(store)
@@ -428,7 +458,7 @@ class TestWhatItInherits:
         assert [(made.task_id, len(made.supporting_memory_ids)) for made in in_force(store)] == [("t1", 3)]
 
     def test_only_some_of_a_large_community_are_linked(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(drafting, "MOST_LINKED", 4)
+        monkeypatch.setattr(reconciling, "MOST_LINKED", 4)
         learn(store, *range(6))
         run(store)
         (made,) = in_force(store)
@@ -527,14 +557,14 @@ def test_the_build_count_triggers_compression(open_store: Callable[..., Store]) 
 
 def test_concurrent_writes_are_included(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(store, 1, 2, 3)
-    planned = compressing.plans
+    reconciled = compressing.reconcile
 
-    def beside(experiences: Any) -> Any:
-        monkeypatch.setattr(compressing, "plans", planned)
+    def beside(*args: Any, **given: Any) -> Any:
+        monkeypatch.setattr(compressing, "reconcile", reconciled)
         learn(store, 4)
-        return planned(experiences)
+        return reconciled(*args, **given)
 
-    monkeypatch.setattr(compressing, "plans", beside)
+    monkeypatch.setattr(compressing, "reconcile", beside)
     run(store)
     assert [len(made.supporting_memory_ids) for made in in_force(store)] == [4]
 
@@ -542,7 +572,7 @@ def test_concurrent_writes_are_included(store: Store, monkeypatch: pytest.Monkey
 def test_after_a_kill_the_next_run_has_the_same_result(
     open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compressing, "_BATCH_ROWS", 1)
+    monkeypatch.setattr(runner, "_MOST_IN_A_COMMIT", 1)
     digests = []
     for commits in (None, 1, 3):
         store = open_store(f"store {commits}")
