@@ -164,7 +164,7 @@ def ranked(
     least: float | None = None,
     items: TaskItems | None = None,
     task: str | None = None,
-    phrases: int = 0,
+    phrases: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Ranking:
     """Rank the admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
@@ -183,8 +183,8 @@ def ranked(
         What holds in the tasks asked about: candidates beside the memories.
     task : str, optional
         The task without its phrases, to tell a question by its form; None: the whole text.
-    phrases : int
-        How many phrases the text holds beside the task.
+    phrases : sequence of str
+        What the text holds beside the task.
     """
     asked = text if task is None else task
     reader, items = _Reading(store.reader, items or TaskItems()), items or TaskItems()
@@ -198,7 +198,7 @@ def ranked(
         has_vector=reader.has_vector,
         cosines=reader.cosines,
         relevance=reader.relevance,
-        texts=1 + phrases,
+        phrases=phrases,
         wanted=wanted,
         floor=least,
         is_covered=_is_covered(store, text),

@@ -56,7 +56,7 @@ def evidence(search: Search, slots: Slots) -> Scores:
 
     One element per slot of the index; 0 for slots that are not given.
     """
-    terms = len(search.terms) / search.texts
+    terms = len(search.terms) / max(1, len(search.phrases))
     words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / USUAL_TERMS))
     named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
     weight = 3 if terms <= _TIME_ALONE_TERMS else 1

@@ -78,7 +78,7 @@ def by_words(search: Search) -> Counts:
     lengths = index.column("terms")
     average = float(lengths.sum(where=mask)) / count or 1.0
     norms = config.k1 * (1.0 - config.b) + (config.k1 * config.b / average) * lengths
-    for term in sorted(set(search.query_terms)):
+    for term in sorted(set(search.searched_terms)):
         code = index.vocabulary.find(term)
         slots, occurrences = index.postings.get(code) if code >= 0 else (_NO_SLOTS, _NO_SLOTS)
         if count < len(index):

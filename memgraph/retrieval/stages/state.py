@@ -87,8 +87,8 @@ class Search:
     has_vector, cosines, relevance : callable
         For given slots: whether there is a comparable vector (by default of all), cosine with a vector (with `only_near`, of many slots
         exact for the most and least similar alone), current relevance.
-    texts : int
-        Of how many texts the query consists: the task and its phrases.
+    phrases : sequence of str
+        Texts in the words of past work: if there are any, memories must share their words, and not those of the task.
     wanted : int
         Number of results that may be requested of each type.
     is_covered : bool
@@ -149,7 +149,7 @@ class Search:
     has_vector: Callable[..., Mask]
     cosines: Callable[..., Scores]
     relevance: Callable[[Slots], Scores]
-    texts: int = 1
+    phrases: Sequence[str] = ()
     wanted: int = 0
     floor: float | None = None
     is_covered: bool = True
@@ -176,6 +176,7 @@ class Search:
     constraints: Slots = field(init=False)
     knows: bool = False
     query_terms: list[str] = field(init=False)
+    searched_terms: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         count = len(self.index)
@@ -186,6 +187,7 @@ class Search:
         self.is_near = np.ones(count, dtype=np.bool_)
         self.matching = self.constraints = np.empty(0, dtype=np.int64)
         self.query_terms = analyse(self.text)
+        self.searched_terms = analyse("\n".join(self.phrases)) or self.query_terms
 
     def add(
         self, part: str, slots: Slots, values: Scores, origins: Slots | None = None, relations: Sequence[str] = ()

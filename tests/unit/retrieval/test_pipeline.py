@@ -300,3 +300,17 @@ def test_an_unknown_project_sees_shared_knowledge_only(filled: Any) -> None:
     found = memgraph.MemoryRetrieval(filled).search_memories("disk", project_id="nowhere")
 
     assert [scored.memory.content for scored in found] == ["disks fill up"]
+
+
+def test_with_phrases_their_words_count_and_not_those_of_the_task(filled: Any) -> None:
+    """A task in the words of one memory, with phrases in the words of another: the phrases decide. A name counts wherever it stands."""
+    recall = memgraph.MemoryRetrieval(filled).retrieve
+    task = {"task_description": "payment service timed out under load", "project_id": "shop", "floor": "off"}
+
+    def found(**more: Any) -> list[str]:
+        return [one.content for one in recall({**task, **more}).memories if one.type == "episodic"]
+
+    assert found()[0] == TEXTS[4][0]
+    assert found(also=["full disk of the host", "health check finds a full disk"])[0] == TEXTS[2][0]
+    by_speaker = found(task_description="what did Ann say?", also=["deploys from the main branch"])
+    assert by_speaker[0] == TEXTS[1][0]
