@@ -58,8 +58,8 @@ from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
 from memgraph.text.words import overlap
 
-NEAR = 0.6
-"""Minimum cosine of two memories that are compared: twelve of twelve real contradictions had it."""
+NEAR = 0.5
+"""Minimum cosine of two memories that are compared: 50 of 60 contradictions in free wording had it, 34 a cosine of 0.6."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
 _RAREST = 6
