@@ -123,13 +123,6 @@ class CiLogReader(FileReader):
     says so (the runner's last line or, where no runner is seen, an exit code of 0 or a tool's summary): one without such
     an end may be cut, and one of a cancelled run stopped early; both are partial. Colours and time stamps are removed. A log without a time is dated by
     its file.
-
-    Parameters
-    ----------
-    path : path-like
-        Text, optionally gzipped. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
-    project_id : str, optional
-        Default: the file's name without its suffixes.
     """
 
     kind = "ci-log"
@@ -165,7 +158,7 @@ class _Log:
         self._held = 0
         self._preamble = _Command("", "", None)
         self._failures: dict[str, tuple[Failure, str | None, _Command]] = {}
-        self._recognisers = recognisers()
+        self._tools = [tool() for tool in _TOOLS]
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
         self._has_runner = self._is_incomplete = self._has_ended = self._has_passed = False
@@ -265,11 +258,13 @@ class _Log:
         if match := _GROUP.fullmatch(line):
             self._group = [match[1]]
         elif match := _SCRIPT.fullmatch(line):
-            self._run("", f"npm script {match[1]}")
+            last = self._commands[-1] if self._commands else None
+            if last is None or last.head or last.code is not None:  # otherwise it is what that command runs
+                self._run("", f"npm script {match[1]}")
             self._is_script = True
             return True
         elif self._is_script and line.startswith("> ") and self._commands:
-            self._commands[-1].text = line[2:]
+            self._commands[-1].text = self._commands[-1].text or line[2:]
         elif match := _PROMPT.fullmatch(line):
             self._run(match[1], match[1])
         else:
@@ -312,8 +307,8 @@ class _Log:
             wrong = True
         elif _FAILED.match(line) or (self._commands and _NODE_FAILED.fullmatch(line)):
             wrong = True
-        for recogniser in self._recognisers:
-            if failure := recogniser.feed(beginning(line, _MAX_TOLD_CHARS)):
+        for tool in self._tools:
+            if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
                 key = named(failure.key, "failure")
                 if len(self._failures) < _MAX_FAILURES:
@@ -329,8 +324,7 @@ def _is_npms(key: str) -> bool:
 
 _MAX_LINES = 60
 _MAX_FAILURE_CHARS = 16_000
-_MAX_HELD = 5_000
-_MAX_HELD_CHARS = 20_000_000
+_MAX_HELD_TESTS = 5_000
 
 
 @dataclass
@@ -345,14 +339,11 @@ class Failure:
         One line.
     lines : list of str
         The messages that belong to it.
-    file : str
-        Its file, if stated.
     """
 
     key: str
     title: str
     lines: list[str] = field(default_factory=list)
-    file: str = ""
 
     def add(self, line: str) -> None:
         """Add a line."""
@@ -360,35 +351,35 @@ class Failure:
             self.lines.append(line)
 
 
-class _Notes:
-    """Output of each test before its failure is named, with a common size limit."""
+class _Tool:
+    """The failures in the output of a tool, recognised line by line, and what it prints about a test before or after it fails."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {}
-        self._current: list[str] | None = None
+        self.open: Failure | None = None
+        self._notes: dict[str, Failure] = {}
         self._left = _MAX_HELD_CHARS
 
-    def begin(self, test: str) -> None:
-        """Assign the lines to come to a test, unless too many are held."""
-        self._current = self._lines.setdefault(test, []) if len(self._lines) < _MAX_HELD else None
+    def note(self, test: str) -> None:
+        """Keep the lines to come for a test, unless too many are held."""
+        self.open = self._notes.setdefault(test, Failure("", "")) if len(self._notes) < _MAX_HELD_TESTS else None
 
     def add(self, line: str) -> None:
-        """Add a line to the output of the current test, if there is one."""
-        if self._current is not None and len(self._current) < _MAX_LINES and len(line) <= self._left:
+        """Add a line to the open failure or test, if there is one."""
+        if self.open is not None and len(line) <= self._left:
             self._left -= len(line)
-            self._current.append(line)
+            self.open.add(line)
 
-    def end(self) -> None:
-        """Assign the lines to come to no test."""
-        self._current = None
+    def taken(self, test: str) -> list[str]:
+        """Return and forget what was kept for a test."""
+        self.open = None
+        return self._notes.pop(test, Failure("", "")).lines
 
-    def take(self, test: str) -> list[str]:
-        """Return and remove a test's output."""
-        self.end()
-        return self._lines.pop(test, [])
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure named by a line, if any."""
+        raise NotImplementedError
 
 
-class Pytest:
+class _Pytest(_Tool):
     """The short summary names the failures; the sections before it contain the details (``E`` lines)."""
 
     _HEADER = re.compile(r"_{3,} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,}")
@@ -397,166 +388,138 @@ class Pytest:
     )
     _EVIDENCE = re.compile(r"(?:E {3,}|>\s{2,})\S|\S+\.py:\d+: ")
 
-    def __init__(self) -> None:
-        self._evidence = _Notes()
-
     def feed(self, line: str) -> Failure | None:
-        """Return the failure named by a line, if any."""
         if match := self._HEADER.fullmatch(line):
-            self._evidence.begin(match[1])
+            self.note(match[1])
         elif match := self._SUMMARY.fullmatch(line):
-            test = match[3].removeprefix("::")
-            said = self._evidence.take(test.replace("::", "."))
-            title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {match[2]}{match[3]} failed"
-            told = [match[4]] if match[4] else []
-            return Failure(f"pytest {match[2]}{match[3]}", title, [*said, *told], match[2])
+            name = f"{match[2]}{match[3]}"
+            said = self.taken(match[3].removeprefix("::").replace("::", "."))
+            title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {name} failed"
+            return Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said)
         elif line.startswith("==="):
-            self._evidence.end()
+            self.open = None
         elif self._EVIDENCE.match(line):
-            self._evidence.add(line)
+            self.add(line)
         return None
 
 
-class Tsc:
+class _Tsc(_Tool):
     """One line per error, plain or pretty."""
 
     _ERROR = re.compile(r"([^\s(:][^(:]{0,400})(?:\((\d+),\d+\):|:(\d+):\d+ -) error (TS\d{1,5}): (.*)")
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure named by a line, if any."""
         if not (match := self._ERROR.fullmatch(line)):
             return None
-        file = match[1].strip()
-        at = match[2] or match[3]
-        return Failure(f"tsc {file}:{at} {match[4]}", f"{file}:{at}: {match[4]}: {match[5]}", [line], file)
+        place = f"{match[1].strip()}:{match[2] or match[3]}"
+        return Failure(f"tsc {place} {match[4]}", f"{place}: {match[4]}: {match[5]}", [line])
 
 
-class Cargo:
+class _Cargo(_Tool):
     """rustc errors, followed by their place; failed tests, whose output follows the list of them."""
 
-    _ERROR = re.compile(r"error(?:\[(E\d{4})\])?: (.+)")
-    _NO_ERROR = re.compile(r"error: (?:could not compile|aborting due to|test failed|\d+ targets? failed)")
+    _ERROR = re.compile(
+        r"error(?:\[(E\d{4})\])?: (?!could not compile|aborting due to|test failed|\d+ targets? failed).+"
+    )
     _PLACE = re.compile(r"\s*--> (.+?):(\d+):\d+")
     _TEST = re.compile(r"test (\S+)(?: - .{1,200})? \.\.\. FAILED")
     _OUTPUT = re.compile(r"---- (\S+) stdout ----")
 
     def __init__(self) -> None:
+        super().__init__()
         self._pending: Failure | None = None
-        self._open: Failure | None = None
         self._tests: dict[str, Failure] = {}
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure completed by a line, if any."""
         if match := self._TEST.fullmatch(line):
-            failure = Failure(f"cargo test {match[1]}", f"Test {match[1]} failed")
-            self._tests[match[1]] = failure
+            failure = self._tests[match[1]] = Failure(f"cargo test {match[1]}", f"Test {match[1]} failed")
             return failure
         if match := self._OUTPUT.fullmatch(line):
-            self._open = self._tests.get(match[1])
-        elif (match := self._ERROR.fullmatch(line)) and not self._NO_ERROR.match(line):
-            self._open = self._pending = Failure(f"rustc {match[1] or 'error'}", line, [line])
+            self.open = self._tests.get(match[1])
+        elif match := self._ERROR.fullmatch(line):
+            self.open = self._pending = Failure(f"rustc {match[1] or 'error'}", line, [line])
         elif (match := self._PLACE.fullmatch(line)) and self._pending:
             failure, self._pending = self._pending, None
-            failure.file = match[1]
             failure.key += f" {match[1]}:{match[2]}"
             failure.title = f"{match[1]}:{match[2]}: {failure.title}"
             failure.add(line)
             return failure
-        elif self._open is not None:
-            if line.strip() and line != "failures:":
-                self._open.add(line)
-            elif self._open.lines:
-                self._open = self._pending = None
+        elif line.strip() and line != "failures:":
+            self.add(line)
+        elif self.open and self.open.lines:
+            self.open = self._pending = None
         return None
 
 
-class GoTest:
+class _GoTest(_Tool):
     """``--- FAIL:`` with indented lines after it, or before it with ``-v``; build errors."""
 
     _FAIL = re.compile(r"\s*--- FAIL: (\S+)(?: \([\d.]+s\))?")
     _RUN = re.compile(r"=== (?:RUN|CONT)\s+(\S+)")
     _PACKAGE = re.compile(r"# (\S+(?: \[.*\])?)")
     _BUILD = re.compile(r"(?:vet: )?(\S+\.go):(\d+)(?::\d+)?: (.+)")
-
-    def __init__(self) -> None:
-        self._before = _Notes()
-        self._open: Failure | None = None
-        self._is_building = False
+    _is_building = False
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure named by a line, if any."""
         if match := self._FAIL.fullmatch(line):
-            self._open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", self._before.take(match[1]))
-            return self._open
+            self.open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", self.taken(match[1]))
+            return self.open
         if match := self._RUN.fullmatch(line):
-            self._open = None
-            self._before.begin(match[1])
+            self.note(match[1])
         elif self._PACKAGE.fullmatch(line):
-            self._is_building, self._open = True, None
+            self._is_building, self.open = True, None
         elif self._is_building and (match := self._BUILD.fullmatch(line)):
-            key = f"go build {match[1]}:{match[2]}"
-            return Failure(key, f"{match[1]}:{match[2]}: {match[3]}", [line], match[1])
+            place = f"{match[1]}:{match[2]}"
+            return Failure(f"go build {place}", f"{place}: {match[3]}", [line])
         elif line.startswith((" ", "\t")) and not line.lstrip().startswith("---"):
-            (self._open or self._before).add(line.strip())
+            self.add(line.strip())
         else:
-            self._open, self._is_building = None, False
-            self._before.end()
+            self.open, self._is_building = None, False
         return None
 
 
-class Jest:
+class _Jest(_Tool):
     """``FAIL`` and a file, then a block for each failed test, which begins with a bullet."""
 
     _FILE = re.compile(r"\s*FAIL\s+(?:\S+ )?(\S+\.\w+)(?: \([\d.]+ m?s\))?")
     _TEST = re.compile(r"\s{0,4}● (.{1,400})")
-
-    def __init__(self) -> None:
-        self._file = ""
-        self._open: Failure | None = None
+    _file = ""
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure begun by a line, if any."""
         if match := self._FILE.fullmatch(line):
-            self._file, self._open = match[1], None
+            self._file, self.open = match[1], None
         elif (match := self._TEST.fullmatch(line)) and self._file:
-            self._open = None
-            if match[1] != "Console":
-                self._open = Failure(f"jest {self._file} {match[1]}", f"{self._file}: {match[1]}", [], self._file)
-                return self._open
+            is_test = match[1] != "Console"
+            self.open = Failure(f"jest {self._file} {match[1]}", f"{self._file}: {match[1]}") if is_test else None
+            return self.open
         elif line[:1].strip():
-            self._open = None
-        elif self._open is not None and line.strip():
-            self._open.add(line.strip())
+            self.open = None
+        elif line.strip():
+            self.add(line.strip())
         return None
 
 
-class Npm:
+class _Npm(_Tool):
     """A block of ``npm ERR!`` lines (``npm error`` in later versions) that starts with a code."""
 
     _LINE = re.compile(r"npm (?:ERR!|error)\s?(.*)")
     _CODE = re.compile(r"code (\w{1,40})")
     _NOISE = re.compile(r"A complete log of this run|\s*\S*[/\\]_logs[/\\]|errno |\s*$")
 
-    def __init__(self) -> None:
-        self._open: Failure | None = None
-
     def feed(self, line: str) -> Failure | None:
-        """Return the failure begun by a line, if any."""
         match = self._LINE.fullmatch(line)
         if not match:
-            self._open = None
+            self.open = None
             return None
         said = match[1]
         code = self._CODE.fullmatch(said)
-        if self._open is not None and not code:
+        if self.open is not None and not code:
             if not self._NOISE.match(said):
-                self._open.add(said)
+                self.add(said)
             return None
-        title = f"npm failed: {code[1] if code else said}"
-        self._open = Failure(f"npm {code[1] if code else said[:80]}", title, [said])
-        return self._open
+        named_by = code[1] if code else said
+        self.open = Failure(f"npm {named_by[:80]}", f"npm failed: {named_by}", [said])
+        return self.open
 
 
-def recognisers() -> tuple[Pytest, Tsc, Cargo, GoTest, Jest, Npm]:
-    """Return one recogniser of each kind, for one log."""
-    return Pytest(), Tsc(), Cargo(), GoTest(), Jest(), Npm()
+_TOOLS = (_Pytest, _Tsc, _Cargo, _GoTest, _Jest, _Npm)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from memgraph.extraction.components import code_among, is_documentation, is_test
@@ -23,10 +23,12 @@ _MAX_ISSUES = 100
 _CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
 _IMPORTED = re.compile(r"\A\[[^\]\n]{1,200}\][ \t]*\n+")
 """A line that a tool put before a message, whose next line is its title."""
-_TRAILER = re.compile(
-    r"(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|assisted-by|cc|change-id|"
-    r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
-    re.IGNORECASE,
+_TRAILERS = (
+    *"co-authored-by: signed-off-by: reviewed-by: acked-by: tested-by: reported-by: suggested-by: approved-by: assisted-by: cc: change-id: reviewed-on: git-svn-id: pull-request-resolved:".split(),
+    "differential revision:",
+    "generated with ",
+    "cc ",
+    "🤖 generated with ",
 )
 _ANY_TRAILER = re.compile(r"[A-Za-z][\w-]{1,40}: \S|\(cherry[- ]picked from\b|[A-Za-z][\w-]{1,40} #\d")
 _MARKUP = re.compile(
@@ -78,7 +80,6 @@ _DEPENDENCY = re.compile(
     r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
-_REVERT = re.compile(r"(?:\w+: |\[\w+\] )?revert(?:s|ed|ing)?\b:?\s+(?!to\b|back to\b)\S", re.IGNORECASE)
 _ASSETS = (".css", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".log")
 
 
@@ -91,15 +92,20 @@ def parted(message: str) -> tuple[str, str]:
     is_wrapped = len(first) >= _LEAST_WRAPPED_CHARS
     for _ in range(_MAX_WRAPPED_LINES if is_wrapped else 0 if imported else _MAX_SUBJECT_LINES):
         line, _, later = after.partition("\n")
-        if subject.endswith((".", ":", ";", "!")) or not _CONTINUES.match(line) or _TRAILER.match(line.strip()):
+        if subject.endswith((".", ":", ";", "!")) or not _CONTINUES.match(line) or _is_trailer(line):
             return subject, after
         subject, after = f"{subject} {line.strip()}", later
     return (subject, after) if is_wrapped else (first.strip(), rest)
 
 
+def _is_trailer(line: str) -> bool:
+    """Return whether a line names people and tools instead of what happened."""
+    return line.strip().casefold().startswith(_TRAILERS)
+
+
 def without_trailers(text: str) -> str:
     """Return a body without the trailers that name people and tools instead of what happened."""
-    lines = (line.rstrip() for line in text.splitlines() if not _TRAILER.match(line.strip()))
+    lines = (line.rstrip() for line in text.splitlines() if not _is_trailer(line))
     return "\n".join(lines).strip("\n").rstrip()
 
 
@@ -150,7 +156,9 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
     said = " ".join(filter(None, (prefix["type"], prefix["scope"], prefix["tag"]))) if prefix else ""
     typed = [_OF_PREFIX[word] for word in re.split(r"[\s/,_]+", said.casefold()) if word in _OF_PREFIX]
     rest = title[prefix.end() :] if prefix else title
-    if undoes or _REVERT.match(title):
+    action, what = action_of(title)
+    says_reverted = action == "undo" and "revert" in title.removesuffix(what).casefold()
+    if undoes or (says_reverted and what and not what.startswith(("to ", "back to "))):
         return "revert"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
@@ -201,13 +209,20 @@ _LONGEST_AGO = timedelta(days=365)
 
 _PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
-_BEFORE = r"(?:[\w./ -]{1,40}(?:\([^()\n]{1,40}\))?!?: |\[[^\]\n]{1,40}\]:? ?|:\w{1,30}: )?"
-_TURN = re.compile(
-    rf"{_BEFORE}(?:(?P<undo>revert(?:s|ed|ing)?|un(?:do(?:es|ne|ing)?|did)|back(?:s|ed|ing)?[ -]?out|roll(?:s|ed|ing)?[ -]?back)|"
-    r"re-?appl(?:y|ies|ied|ying)|re-?land(?:s|ed|ing)?|re-?instat(?:e|es|ed|ing)|redo(?:es|ne)?)\b(?:\s+of)?:?\s+(?P<what>\S.{2,1000})",
-    re.IGNORECASE,
-)
-"""A subject that undoes something or does it again, and what."""
+_BEFORE = re.compile(r"(?:[\w./ -]{1,40}(?:\([^()\n]{1,40}\))?!?: |\[[^\]\n]{1,40}\]:? ?|:\w{1,30}: )?")
+_ENDINGS = ("", *"e es ed s ing ped ping ted ting y ies ied ying al".split())
+_STEMS = {
+    "undo": "revert undo undid undon backout rollback",
+    "again": "reappl reland reinstat redo redon",
+    "remove": "remov drop delet retir purg",
+    "deprecate": "deprecat",
+    "add": "add introduc implement support",
+    "move": "mov split renam merg combin consolidat relocat extract convert join reorganiz reorganis restructur",
+}
+_ACTIONS = {stem + ending: action for action, stems in _STEMS.items() for stem in stems.split() for ending in _ENDINGS}
+"""What a verb in any of its forms says that a commit does. A form that does not exist does no harm."""
+_PHRASAL = re.compile(r"\b(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)\b", re.IGNORECASE)
+_THIS = re.compile(r"^this (?:commit |change |patch )?", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
 _NAMED = re.compile(
     r"(?:(?:,|\s+(?:and|&)|,\s*and)\s+)?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
@@ -215,44 +230,55 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """A commit or a pull request, alone or as the next of several."""
-_THIS_REVERTS = re.compile(
-    r"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?=\S.{0,120}\d)",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A line of a body that names what its commit reverts."""
-_SAYS_SO = re.compile(
-    r"\b(?:revert\w*|un-?d(?:o|oes|oing|id|one)|(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)|re-?(?:appl(?:y|ied|ies)|land|instat)\w*)\b",
-    re.IGNORECASE,
-)
 _SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
 """A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
-_OBJECT = re.compile(r"(?:the\s+)?(?:changes? (?:to|of|in)\s+)?(.{10,300})", re.IGNORECASE)
 _MAX_TURNS = 6
-_REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(.{8,300})", re.IGNORECASE)
-_ADDITION = re.compile(
-    r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
+_LEAST_OBJECT_CHARS = 8
+_SWEPT = frozenset(
+    "all the previously old long code function functions feature features things stuff api apis method methods name names aliases functionality".split()
 )
-_SWEEPS = re.compile(
-    r"(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(?:all |the )?(?:previously |old |long )?deprecat(?:ed|ions?)"
-    r"(?: (?:code|functions?|features?|things|stuff|api|apis|methods?|names?|aliases|functionality)){0,2}(?:\s*\(#\d{1,7}\))?\W*$",
-    re.IGNORECASE,
-)
-"""A commit that removes what was deprecated, without naming it."""
-_DEPRECATES = re.compile(rf"{_BEFORE}deprecat", re.IGNORECASE)
+"""With "deprecated": a commit that removes what was deprecated, without naming it."""
 _IDENTIFIER = re.compile(r"`?(?=[\w.]*[_.])([\w.]{4,80})(?:\(\))?`?(?:\s*\((?:#|GH-)\d{1,7}\))?\.?$")
-_MENDS = re.compile(
-    r"\b(?:introduced|broken?|broke|regress(?:ed|ion)|caused|follow[- ]?up|followup|fix(?:es|ed)?|amends?|mistake|bug|since|after|oversight|leftovers?)\b"
-    r"(?: (?:in|by|of|to|for|from|since|with|on|the|a|commit|change|PR|pull request|version|\w{2,12})){0,4}?:? \(?(?:commit )?(?:([0-9a-f]{7,40})\b|(?:#|GH-)(\d{1,7})\b)",
-    re.IGNORECASE,
-)
-_OF_ANOTHER = re.compile(r"\b(?:was|were|been|got|already)\s+(?:already\s+)?(?:fixed|amended)\b", re.IGNORECASE)
-"""The commit named is what mended the fault."""
+_REFERENCE = re.compile(r"(?:\b([0-9a-f]{7,40})|(?:#|\bGH-)(\d{1,7}))\b", re.IGNORECASE)
+_CAUSES = frozenset("introduced break broken broke regressed regression caused followup oversight".split())
+_MENDS = _CAUSES | frozenset("fix fixes fixed amend amends mistake bug since after leftover leftovers".split())
+"""Words before the name of a commit whose mistake is mended; an issue has a number as well: only causes refer to a change."""
+_OF_ANOTHER = frozenset("was were been got already".split())
+"""Words before "fixed": the commit named is what mended the fault."""
+_WORDS_BETWEEN = 5
+_MAX_REFERENCES = 1_000
+_ADDITIONS = frozenset({"add", "deprecate"})
 _FIXUP = re.compile(r'(?:(?:fixup|squash|amend)! |follow[- ]?up (?:to|of|for) ")(.{3,1000}?)"?$', re.IGNORECASE)
-_MENDS_REQUEST = re.compile(
-    r"\b(?:introduced|broken?|broke|regress\w{2,4}|caused|follow[- ]?up|followup|oversight)\b", re.IGNORECASE
-)
-_SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support"})
+_SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support", "change", "changes"})
 _WORD = re.compile(r"[^\W_][\w.-]*")
+
+
+def action_of(subject: str) -> tuple[str, str]:
+    """Return what the first verb of a subject says that its commit does (see `_STEMS`; "" for others), and to what."""
+    before = _BEFORE.match(subject)
+    for text in (subject, subject[before.end() :] if before else ""):
+        word, _, rest = text.partition(" ")
+        if phrasal := _PHRASAL.match(text):
+            word, rest = "revert", text[phrasal.end() :]
+        if action := _ACTIONS.get(word.casefold().rstrip(":").replace("-", "")):
+            return action, rest.removeprefix("of ").lstrip(": ")
+    return "", subject
+
+
+def actions_in(text: str) -> set[str]:
+    """Return what the verbs of a text say."""
+    words = (word.replace("-", "") for word in _WORD.findall(text.casefold()))
+    return {_ACTIONS[word] for word in words if word in _ACTIONS} | ({"undo"} if _PHRASAL.search(text) else set())
+
+
+def _reverting(body: str) -> Iterator[int]:
+    """Yield the places of a body after which a line names what its commit reverts: "This reverts commit …"."""
+    at = 0
+    for line in body.splitlines(keepends=True):
+        at += len(line)
+        action, what = action_of(_THIS.sub("", line, count=1))
+        if action == "undo" and any(map(str.isdigit, what[:120])):
+            yield at - len(what)
 
 
 class FileChange(NamedTuple):
@@ -329,8 +355,12 @@ class Undoing(NamedTuple):
 def _said_in(subject: str) -> Undoing | None:
     """Return what a subject says that it undoes by quoting it; None if it quotes nothing."""
     turns, title = 0, subject[:_MAX_TITLE_CHARS]
-    while turns < _MAX_TURNS and (match := _TURN.match(title)) and (quoted := _QUOTED.match(match["what"])):
-        turns, title = turns + (1 if match["undo"] else 2), quoted[1]
+    while turns < _MAX_TURNS:
+        action, what = action_of(title)
+        quoted = _QUOTED.match(what) if action in {"undo", "again"} else None
+        if quoted is None:
+            break
+        turns, title = turns + (1 if action == "undo" else 2), quoted[1]
     return Undoing(title, turns % 2 == 0, None, None) if turns else None
 
 
@@ -349,6 +379,8 @@ class _Kept(NamedTuple):
     change: int | None
     when: datetime
     undoing: Undoing | None
+    action: str
+    what: str
     deprecates: frozenset[str]
     """The code whose change deprecates something."""
 
@@ -370,8 +402,10 @@ class RecentCommits:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
-        code = code_among([file.path for file in commit.files]) if _DEPRECATES.match(subject) else ()
-        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing, frozenset(code))
+        action, what = action_of(subject)
+        code = frozenset(code_among([file.path for file in commit.files]) if action == "deprecate" else ())
+        change = commit.change()
+        kept = _Kept(subject, bare(subject), hash(commit.body), change, commit.when, undoing, action, what, code)
         self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
@@ -430,14 +464,15 @@ class RecentCommits:
         if said and said.is_again and not known:  # its subject quotes the change, not the revert
             return said._replace(commit=self._undone.get(titled or ""), origin=titled)
         sha = next(filter(None, (*known, titled, *found)), None)
-        if sha is None and _SAYS_SO.search(commit.message[:_MAX_TITLE_CHARS]):
+        if sha is None and actions_in(commit.message[:_MAX_TITLE_CHARS]) & {"undo", "again"}:
             sha = self._changed_back_by(commit)
         if sha is None:
             return said
         if sha not in self._kept:
             return said._replace(commit=sha) if said else Undoing("", False, sha, None)
         kept = self._kept[sha]
-        if (turn := _TURN.match(commit.subject)) and not turn["undo"] and _NAMED.match(turn["what"]):
+        action, what = action_of(commit.subject)
+        if action == "again" and _NAMED.match(what):
             return Undoing(kept.subject, True, self._undone.get(sha), sha)
         if earlier := kept.undoing:
             return earlier._replace(is_again=not earlier.is_again, commit=sha, others=())
@@ -451,11 +486,11 @@ class RecentCommits:
     def _reverted_by(self, commit: Commit) -> Iterator[str]:
         """Yield the commits that `commit` names as reverted: by id, which need not be known, by request, or by their title's words."""
         subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
-        turn = _TURN.match(subject)
-        what = turn["what"] if turn else ""
-        places = [(what, 0)]
-        if turn or not _SQUASHED.search(body):
-            places += [(body, line.end()) for line in _THIS_REVERTS.finditer(body)]
+        action, what = action_of(subject)
+        is_turn = action in {"undo", "again"} and len(what) > 2
+        places = [(what, 0)] if is_turn else []
+        if is_turn or not _SQUASHED.search(body):
+            places += [(body, at) for at in _reverting(body)]
         is_named = False
         for named in chain.from_iterable(_named_in(text, at) for text, at in places[:_MAX_NAMED]):
             is_id = named[1] is not None
@@ -463,9 +498,9 @@ class RecentCommits:
             if sha:
                 is_named = True
                 yield sha
-        if not is_named and turn and turn["undo"] and not what.startswith(('"', "“")):
-            words = _OBJECT.match(what)
-            if sha := words and (self._by_subject.get(what) or self._resembling(bare(words[1]), commit)):
+        if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(('"', "“")):
+            sha = self._by_subject.get(what) or self._resembling(bare(what[:300]), commit)
+            if sha:
                 yield sha
 
     def _titled(self, title: str) -> str | None:
@@ -492,24 +527,28 @@ class RecentCommits:
 
     def removed_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
-        match = _REMOVAL.match(commit.subject)
-        if match and (named := _IDENTIFIER.match(match[1])):
+        action, what = action_of(commit.subject)
+        if action != "remove" or len(what) < _LEAST_OBJECT_CHARS:
+            return None
+        if named := _IDENTIFIER.match(what):
             return self._naming(named[1])
-        return self._resembling(match[1], commit, within=None, verb=_ADDITION) if match else None
+        return self._resembling(what, commit, within=None, of=_ADDITIONS)
 
     def swept_by(self, commit: Commit) -> list[str]:
         """Return the commits that deprecated what `commit` removes without naming it: it changes all the code that they did."""
-        if not _SWEEPS.match(commit.subject):
+        action, what = action_of(commit.subject)
+        words = [word.strip(".,") for word in what.casefold().split() if not word.startswith("(#")]
+        deprecated = [word for word in words if word.startswith("deprecat")]
+        if action != "remove" or not deprecated or not _SWEPT.issuperset(set(words) - set(deprecated)):
             return []
         changed = {file.path for file in commit.files}
         return [sha for sha, kept in self._kept.items() if kept.deprecates and changed.issuperset(kept.deprecates)]
 
     def _naming(self, identifier: str) -> str | None:
         """Return the latest commit that added or deprecated what an identifier names, and nothing else."""
-        for sha in reversed(self._kept):
-            subject = self._kept[sha].subject
-            begins = _ADDITION.match(subject)
-            if begins and (named := _IDENTIFIER.match(subject[begins.end() :])) and named[1] == identifier:
+        for sha, kept in reversed(self._kept.items()):
+            named = _IDENTIFIER.match(kept.what) if kept.action in _ADDITIONS else None
+            if named and named[1] == identifier:
                 return sha
         return None
 
@@ -517,13 +556,14 @@ class RecentCommits:
         """Return the sha of the commit whose mistake `commit` corrects by its own words."""
         if match := _FIXUP.match(commit.subject):
             return self._by_subject.get(match[1])
-        for match in _MENDS.finditer(commit.message[:_MAX_MESSAGE_CHARS]):
-            if _OF_ANOTHER.search(commit.message, max(0, match.start() - 20), match.end()):
-                continue
-            if match[1] and (sha := self._resolved(match[1].lower())):
-                return sha
-            # an issue has a number as well: only words that name a cause refer to a change
-            if match[2] and _MENDS_REQUEST.search(match.group()) and (sha := self._by_request.get(match[2])):
+        message = commit.message[:_MAX_MESSAGE_CHARS]
+        for match in islice(_REFERENCE.finditer(message), _MAX_REFERENCES):
+            word = _mending(message[max(0, match.start() - 120) : match.start()])
+            if match[1]:
+                sha = self._resolved(match[1].lower()) if word else None
+            else:
+                sha = self._by_request.get(match[2]) if word in _CAUSES else None
+            if sha:
                 return sha
         return None
 
@@ -539,22 +579,35 @@ class RecentCommits:
         commit: Commit,
         *,
         within: timedelta | None = _LONGEST_AGO,
-        verb: re.Pattern[str] | None = None,
+        of: frozenset[str] = frozenset(),
     ) -> str | None:
         """Return the latest commit whose subject, after its verb, has nearly the same words."""
         words = _words(text)
         for sha in reversed(self._kept) if len(words) >= _LEAST_WORDS else ():
             kept = self._kept[sha]
-            begins = verb.match(kept.subject) if verb else None
-            if (verb and not begins) or (within and commit.when - kept.when > within):
+            if (of and kept.action not in of) or (within and commit.when - kept.when > within):
                 continue
-            others = _words(kept.subject[begins.end() :] if begins else kept.bare)
+            others = _words(kept.what if of else kept.bare)
             if (
                 min(len(words), len(others)) * 2 >= max(len(words), len(others))
                 and overlap(words, others) >= _LEAST_SAME
             ):
                 return sha
         return None
+
+
+def _mending(before: str) -> str:
+    """Return the word before the name of a commit that says that its mistake is mended, with few others between them; "" for none."""
+    words = (
+        before.rpartition("\n")[2].casefold().replace("follow-up", "followup").replace("follow up", "followup").split()
+    )
+    for place in reversed(range(len(words))[-_WORDS_BETWEEN - 1 :]):
+        word = words[place].strip("(:") if place == len(words) - 1 else words[place].lstrip("(")
+        if word in _MENDS:
+            return "" if word in {"fixed", "amended"} and words[max(place - 1, 0)] in _OF_ANOTHER else word
+        if word and not word.isalnum():
+            break
+    return ""
 
 
 def _request(subject: str) -> str:

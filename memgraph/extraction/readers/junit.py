@@ -56,13 +56,6 @@ class JunitReader(FileReader):
     Skipped tests are counted in the build's summary but are not tasks, since they have no outcome. A report without a
     time is dated by its file. Characters that XML does not allow are left out, a document type is ignored, and entities are
     rejected. A report that cannot be read whole, or that counts failures which it does not contain, is not a success.
-
-    Parameters
-    ----------
-    path : path-like
-        XML, optionally gzipped; what follows the first 64 MB is not read.
-    project_id : str, optional
-        Default: the file's name without its suffixes.
     """
 
     kind = "junit"

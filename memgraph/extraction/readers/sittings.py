@@ -7,7 +7,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
 
-from memgraph.extraction.readers.commits import Commit, FileChange, RecentCommits, issues_in, kind_of, plain_text
+from memgraph.extraction.readers.commits import (
+    Commit,
+    FileChange,
+    RecentCommits,
+    actions_in,
+    issues_in,
+    kind_of,
+    plain_text,
+)
 from memgraph.extraction.readers.files import beginning, shortened, storable_text
 from memgraph.extraction.readers.source import SourceRecord
 from memgraph.model.base import MAX_TEXT_CHARS
@@ -24,13 +32,8 @@ _MAX_PATH_CHARS = 4_096
 _MAX_FILES = 10_000
 
 _SHA = re.compile(r"[0-9a-f]{7,64}")
-_PARTIAL = re.compile(r"\[?\(?(?:wip|draft|partial(?:ly)?|incomplete|work in progress)\b", re.IGNORECASE)
+_PARTIAL = ("wip", "draft", "partial", "incomplete", "work in progress")
 
-_MOVES = re.compile(
-    r"\b(?:mov(?:e|es|ed|ing)|split\w*|(?:renam|merg|combin|consolidat|relocat|extract|convert|join|re-?organi[sz]|re-?structur)(?:e|es|ed|ing|s)?)\b",
-    re.IGNORECASE,
-)
-_REMOVES = re.compile(r"\b(?:remov|drop|delet|retir|purg)(?:e|es|ed|s|ped|ing|ping|al)?\b", re.IGNORECASE)
 _KIND_OF_STATUS: dict[str, Literal["A", "M", "D", "R"]] = {"A": "A", "C": "A", "D": "D", "R": "R"}
 _MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
 """Names that many folders have a file of."""
@@ -122,7 +125,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     mended = taken_back = None
     if undoing is None:
         mended, taken_back = recent.mended_by(commit), recent.reversed_by(commit)
-        outcome = "partial" if _PARTIAL.match(subject) else "success"
+        outcome = "partial" if subject.casefold().lstrip("[(").startswith(_PARTIAL) else "success"
     elif not again:
         outcome, taken_back = "failure", undoing.origin if undoing.origin != undoing.commit else None
     files = commit.files[:_MAX_FILES]
@@ -186,8 +189,9 @@ def _moved(files: Sequence[FileChange], subject: str) -> tuple[list[str], dict[s
         for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
             places.setdefault(key, path)
         alike.setdefault(suffix, []).append(path)
-    says_moved = _MOVES.search(subject) is not None
-    is_removal = not says_moved and _REMOVES.search(subject) is not None
+    said = actions_in(subject)
+    says_moved = "move" in said
+    is_removal = not says_moved and "remove" in said
     removed = []
     for path in (file.path for file in files if file.status == "D"):
         folder, _, name = path.rpartition("/")

@@ -173,6 +173,14 @@ def test_commands_of_shells_and_of_npm(tmp_path: Path) -> None:
     ]
 
 
+def test_a_script_that_a_command_runs_is_that_command(tmp_path: Path) -> None:
+    log = "##[group]Run npm test\nnpm test\n##[endgroup]\n> till@1.0.0 test\n> jest\n\nno tests found\n##[error]Process completed with exit code 1.\n"
+    tasks = ci(tmp_path / "run.log", log).tasks
+    assert [(task.description, task.command, task.outcome) for task in tasks] == [
+        ("Run npm test", "npm test", "failure")
+    ]
+
+
 def test_a_failed_command_gives_way_to_the_failures_it_ended_with(tmp_path: Path) -> None:
     log = (
         "$ make docs\nno such target\nexit status 2\n"
