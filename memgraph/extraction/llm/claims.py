@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from memgraph.extraction.statements import steps_in
-from memgraph.extraction.verification import SAYS_NOTHING, Evidence, evidence_in, mentioned, unsupported
+from memgraph.extraction.verification import SAYS_NOTHING, Evidence, evidence_in, unsupported, word_stems
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
@@ -124,8 +124,8 @@ class Claim(Model):
 
     def unsupported_tags(self, source: str) -> list[str]:
         """Return the tags with words that the source does not have."""
-        supported = frozenset(mentioned(self.tags, source))
-        return [tag for tag in self.tags if tag not in supported]
+        known = word_stems(source)
+        return [tag for tag in self.tags if not word_stems(tag) <= known]
 
     def without_tags(self, tags: Collection[str]) -> Self:
         """Return the claim without these tags."""
