@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +125,78 @@ def test_what_is_not_there(run: Any, tmp_path: Path) -> None:
     assert "No such file" in run("distil", "answer", "ffffffff", str(tmp_path / "none.json"), code=1)
     (tmp_path / "latin.json").write_bytes(b"\xff{}")
     assert "is not UTF-8" in run("distil", "answer", "ffffffff", str(tmp_path / "latin.json"), code=1)
+
+
+def program(path: Path, body: str) -> str:
+    """Return the command line of a program in Python that has read its order."""
+    path.write_text(f"import json, sys, time\nsheet = json.load(sys.stdin)\n{body}\n")
+    return f"{sys.executable} {shlex.quote(str(path))}"
+
+
+def test_a_program_answers_the_open_orders(run: Any, tmp_path: Path) -> None:
+    said = json.dumps({"statements": [statement()]})
+    answers = program(
+        tmp_path / "answer it.py", f"assert sheet['order']['kind'] and sheet['reply_schema']\nprint({said!r})"
+    )
+    assert "Answered: 1 memory added." in run("distil", "run", "--with", answers, "--by", "small-model")
+    [closed] = json.loads(run("distil", "list", "--all", "--json"))
+    assert (closed["state"], closed["answered_by"]) == ("answered", "small-model")
+    assert run("distil", "run", "--with", answers) == "No work order is open.\n"
+
+
+def test_an_answer_may_stand_in_a_block_of_code(run: Any, tmp_path: Path) -> None:
+    fenced = program(tmp_path / "a.py", "print('Here:\\n```json\\n{\"statements\": []}\\n```')")
+    [result] = json.loads(run("distil", "run", "--json", "--with", fenced))["answers"]
+    assert result["new_memory_ids"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("print('I am no JSON')", "is not JSON"),
+        ("print('[]')", "must hold a JSON object"),
+        ("print('{}')", "statements"),
+        ("sys.stdout.buffer.write(bytes([255]))", "printed no UTF-8"),
+        ("sys.exit('no model\\x1b[2J is loaded')", "exited with 1: no model"),
+        ("time.sleep(60)", "took longer than 0.5 s"),
+        (f"print({json.dumps({'statements': [statement(content='The import needs a proxy.')]})!r})", "“proxy” is not"),
+    ],
+)
+def test_an_order_whose_program_fails_is_named_and_stays_open(run: Any, tmp_path: Path, body: str, told: str) -> None:
+    order_id = run("distil")[:8]
+    command = program(tmp_path / "a.py", body)
+    limit = "0.5" if "sleep" in body else "30"
+    found = json.loads(
+        run("distil", "run", "--json", "--timeout", limit, "--with", command, code=1, stdout=True).splitlines()[0]
+    )
+    [(failed, reason)] = found["failed"].items()
+    assert (failed[:8], found["left"]) == (order_id, 1)
+    assert told in reason
+    assert run("distil")[:8] == order_id
+
+
+def test_a_program_that_is_not_there_or_not_named_is_an_error(run: Any) -> None:
+    for command, told in [
+        ("no-such-program -x", "there is no program no-such-program"),
+        ("'open", "--with: No closing quotation"),
+        ("", "names no program"),
+    ]:
+        assert told in run("distil", "run", "--with", command, code=1)
+    assert "returned failure" in run("distil")
+
+
+def test_an_interruption_ends_the_program_and_keeps_what_was_answered(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = subprocess.Popen.communicate
+    ended: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(self: subprocess.Popen[bytes], *args: Any, **more: Any) -> Any:
+        ended.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    run("distil", "run", "--with", program(tmp_path / "a.py", "time.sleep(60)"), code=130)
+    monkeypatch.setattr(subprocess.Popen, "communicate", given)
+    assert ended[0].returncode == -9
+    assert "returned failure" in run("distil")

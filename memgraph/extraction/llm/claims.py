@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from memgraph.extraction.statements import steps_in
-from memgraph.extraction.verification import SAYS_NOTHING, Evidence, evidence_in, mentioned, unsupported
+from memgraph.extraction.verification import SAYS_NOTHING, Evidence, evidence_in, unsupported, word_stems
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
@@ -56,8 +56,9 @@ FIELDS = f"""\
 - "agents": the names of the agents or people involved
 
 You may say it in other words, but what the record does not support is refused:
-- Quote whole sentences, not single words, and the line with every number, name, path, option and quoted text that a field has. They must be the same there.
-- Quote the passages that say most of each sentence; all other words should be those of the record, but a few may be new.
+- Quote whole sentences, and the line with every number. Numbers, names, paths, options and quoted text must be the same there; a slip or \
+short form that a person typed may be written out.
+- More than half of the words of each sentence should be those of the record.
 - Keep what is denied, what is only allowed or asked, and every condition ("only if", "unless").
 - Say "the user" only of what is quoted from a turn of the user, and "decided" only of what was decided. State a cause only if the record does.
 - Days and names of agents must be given there. Leave a field empty if the record gives nothing for it."""
@@ -123,8 +124,8 @@ class Claim(Model):
 
     def unsupported_tags(self, source: str) -> list[str]:
         """Return the tags with words that the source does not have."""
-        supported = frozenset(mentioned(self.tags, source))
-        return [tag for tag in self.tags if tag not in supported]
+        known = word_stems(source)
+        return [tag for tag in self.tags if not word_stems(tag) <= known]
 
     def without_tags(self, tags: Collection[str]) -> Self:
         """Return the claim without these tags."""

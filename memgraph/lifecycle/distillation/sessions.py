@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heappush, heappushpop
-from itertools import zip_longest
 
 from memgraph.extraction.llm.prompt import Event, informative_events, is_essential, question_in
 from memgraph.extraction.readers import Reader as SourceReader
@@ -26,6 +25,8 @@ _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
 MAX_PARTS = 4
 """Maximum number of orders of one session: of more than so many excerpts, the least informative events are left out."""
 _EVENT_FRAME_CHARS = 12
+_ENDING_CHARS = 40
+"""By so many characters at its end, what the agent said is found again."""
 
 
 class SessionWatch:
@@ -89,19 +90,19 @@ class _Watched:
 def subjects_of(log: BuildEventLog, many: int) -> list[Subject]:
     """Return what to ask about a session: a subject for each part of what the user said, what the agent concluded and what failed.
 
-    A short session is filled up with its other events. The value of a part is by its share of what matters.
+    One in which little matters is filled up with its other events. The value of a part is by its share of what matters.
     """
-    log = redact_any(log).value  # before anything is cut: a truncated secret would not be recognised
+    log = _told_once(redact_any(log).value)  # secrets before anything is cut: a truncated one would not be recognised
     essential = sum(map(_cost, filter(is_essential, informative_events(log, 1, lambda _: 0))))
     room = min(max(essential, MAX_EXCERPT_CHARS), MAX_PARTS * MAX_EXCERPT_CHARS)
     while len(parts := _parts(informative_events(log, room, _cost))) > MAX_PARTS:
         room = room * 9 // 10  # long events leave a part half empty
-    shares = [sum(is_essential(event) for event, _ in part) + 1 for part in parts]
+    shares = [sum(map(is_essential, part)) + 1 for part in parts]
     return [
         Subject(
             kind="long session",
             key=log.build_id if number == 1 else f"{log.build_id}\x1fpart {number}",
-            excerpt=excerpt_of([text for _, text in part]),
+            excerpt=excerpt_of([event.text for event in part]),
             value=round(0.7 * (1 - 1 / (1 + many / 60)) * share / max(shares), 6),
             source_at=log.completed_at,
             trust_class=log.trust_class,
@@ -117,16 +118,36 @@ def _cost(event: Event) -> int:
     return len(event.text) + _EVENT_FRAME_CHARS
 
 
-def _parts(events: Sequence[Event]) -> list[list[tuple[Event, str]]]:
-    """Return events with their texts, in order, in as many parts as they need; a conclusion without the question at its end, which follows."""
-    parts: list[list[tuple[Event, str]]] = [[]]
+def _told_once(log: BuildEventLog) -> BuildEventLog:
+    """Return a log in which everything is told once: what the agent said before the user's answer, if there is one, else with its first task."""
+    questions = {
+        question[-_ENDING_CHARS:]: question
+        for said in log.user_interventions
+        if (question := question_in(said.context))
+    }
+    told: set[str] = set()
+    tasks = []
+    for task in log.tasks:
+        texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}
+        own = {
+            name: text.removesuffix(questions.get(text[-_ENDING_CHARS:], "")).rstrip() for name, text in texts.items()
+        }
+        own = {name: "" if text in told else text for name, text in own.items()}
+        said = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
+        if not said <= told:
+            tasks.append(task if own == texts else task.model_copy(update=own))
+        told |= said
+    return log.model_copy(update={"tasks": tasks})
+
+
+def _parts(events: Sequence[Event]) -> list[list[Event]]:
+    """Return events, in order, in as many parts as their texts need."""
+    parts: list[list[Event]] = [[]]
     left = MAX_EXCERPT_CHARS
-    for event, after in zip_longest(events, events[1:]):
-        question = question_in(after.said.context) if after and after.said else ""
-        text = event.text.removesuffix(question).removesuffix("lesson: ").rstrip()
-        if parts[-1] and len(text) + _EVENT_FRAME_CHARS > left:
+    for event in events:
+        if parts[-1] and _cost(event) > left:
             parts.append([])
             left = MAX_EXCERPT_CHARS
-        parts[-1].append((event, text))
-        left -= len(text) + _EVENT_FRAME_CHARS
+        parts[-1].append(event)
+        left -= _cost(event)
     return parts

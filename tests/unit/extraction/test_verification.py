@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from memgraph.extraction.llm.claims import Claim
-from memgraph.extraction.verification import evidence_in, item_pattern, may_stand_for, mentioned, unsupported
+from memgraph.extraction.verification import evidence_in, item_pattern, may_stand_for, unsupported
 
 
 class Case(NamedTuple):
@@ -114,6 +114,15 @@ CASES = {
     "a negative word for a denial": Case(
         "agent: claude\nlesson: Alpine images have no full ICU.", "", "Alpine images lack a full ICU.", "Alpine images have a full ICU.",
     ),
+    "a name in another spelling": Case(
+        "agent: claude\nlesson: All GL-iNet telemetry is gone.", "", "The telemetry of GL.iNet is gone.", "The telemetry of TP.Link is gone.",
+    ),
+    "a name with a digit": Case(
+        "agent: claude\nlesson: The 1Password CLI works. You have two vaults.", "You have two vaults.", "There are two vaults in 1Password.", "There are two vaults in 2Password.",
+    ),
+    "first not, then so": Case(
+        "agent: claude\noutput: bun not found\nlesson: Bun was installed.", "", "Bun was not installed at first, and was then installed.", "Bun was installed from Cargo.",
+    ),
     "other scripts": Case("agent: claude\nlesson: 数据库被锁 by kiln_7", "", "kiln_7: 数据库被锁", "kiln_8: 数据库被锁"),
 }  # fmt: skip
 
@@ -176,10 +185,6 @@ def test_what_only_names_something_denies_nothing() -> None:
     assert unsupported("the attic", evidence)
     assert unsupported("the attic", evidence, names_only=True) == []
     assert unsupported("the cellar", evidence, names_only=True)
-
-
-def test_every_word_of_a_tag_is_in_the_source() -> None:
-    assert mentioned(["heater", "fixes", "evil.example.com"], "The heater was fixed.") == ["heater", "fixes"]
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,26 @@
-"""``distil``: list work orders, show one, and store its answer."""
+"""``distil``: list work orders, show one, and store its answer, or have a program answer them."""
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.errors import InvalidInputError, UnsupportedClaimError
+from memgraph.errors import InvalidInputError, MemGraphError, UnsupportedClaimError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import TRUST, ReadingCommand, Settings, Subgroup, pass_settings, past_options
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, wrapped
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, progress, wrapped
 
 if TYPE_CHECKING:
     from memgraph.model.results.learning import AnswerResult, WorkOrder, WorkSheet
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
 _id = click.argument("id_", metavar="ID")
 _SHORT = 8
 _TOO_LONG = "an answer has at most eight statements"
+_TIMEOUT_S = 300
+_MOST_FAILURES = 3
+"""A program that failed so often in a row is not asked about the remaining orders."""
+_SAID_CHARS = 200
 
 
 @click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
@@ -80,6 +91,105 @@ def answer(settings: Settings, id_: str, file: str, by: str, trust: Any) -> None
         notice(result.notice)
 
 
+@distil.command("run")
+@click.option(
+    "--with",
+    "command",
+    metavar="COMMAND",
+    required=True,
+    help="Program: reads an order as JSON, prints its answer as JSON.",
+)
+@click.option("--project", metavar="NAME", help="Only work orders of this project.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most this many.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=_TIMEOUT_S,
+    show_default=True,
+    help="End the program if one answer takes longer.",
+)
+@click.option("--by", metavar="NAME", help="Name of who answers.  [default: the program]")
+@click.option("--trust", type=click.Choice(TRUST), default="agent", show_default=True, help="Trust in who answers.")
+@pass_settings
+def run(
+    settings: Settings,
+    command: str,
+    project: str | None,
+    limit: int | None,
+    timeout_s: float,
+    by: str | None,
+    trust: Any,
+) -> None:
+    """Have a program answer the open work orders, one call for each.
+
+    The program gets on standard input what `distil show --json` prints. No shell is used. Each answer is stored at once; an order
+    whose answer fails stays open, and the same command goes on with it.
+    """
+    try:
+        argv = shlex.split(command)
+    except ValueError as error:
+        raise Refused(f"--with: {error}") from None
+    if not argv:
+        raise Refused("--with names no program")
+    if shutil.which(argv[0]) is None:
+        raise Refused(f"--with: there is no program {argv[0]} that can be started")
+    results: list[AnswerResult] = []
+    failed: dict[str, str] = {}
+    in_a_row = 0
+    with opened(settings) as memory, progress(settings, "answering work orders") as bar:
+        orders = memory.distillation.list(project=project, limit=limit)
+        for number, order in enumerate(orders):
+            if bar:
+                bar(number, len(orders))
+            try:
+                sheet = memory.distillation.show(order.id).model_dump(mode="json")
+                document = _object(_answered(argv, json.dumps(sheet), timeout_s), argv[0])
+                results.append(
+                    memory.distillation.answer(
+                        order.id, document, answered_by=by or Path(argv[0]).name, trust_class=trust
+                    )
+                )
+                in_a_row = 0
+            except (MemGraphError, Refused) as error:
+                failed[order.id] = plain(" ".join(str(error).split()))
+                in_a_row += 1
+                if in_a_row == _MOST_FAILURES:
+                    break
+    left = len(orders) - len(results)
+    document = {"answers": [one.model_dump(mode="json") for one in results], "failed": failed, "left": left}
+    lines = [f"{one.order_id[:_SHORT]}  {_result_line(one)}" for one in results]
+    lines += [f"{id_[:_SHORT]}  Not answered: {reason}" for id_, reason in failed.items()]
+    emit(settings, document, lines or ["No work order is open."])
+    if failed:
+        raise Refused(f"{count(left, 'work order')} stayed open; run the same command again to continue")
+
+
+def _answered(argv: Sequence[str], given: str, timeout_s: float) -> str:
+    """Return what a program prints that is given a text; end it, with what it started, when the time is over or on an interruption."""
+    pipe = subprocess.PIPE
+    try:
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+            try:
+                printed, said = process.communicate(given.encode(), timeout=timeout_s)
+            finally:
+                if process.poll() is None:
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.killpg(process.pid, signal.SIGKILL)
+    except OSError as error:
+        raise Refused(f"{argv[0]} cannot be started: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise Refused(f"{argv[0]} took longer than {timeout_s:g} s and was ended; --timeout allows more") from None
+    if process.returncode:
+        last = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise Refused(f"{argv[0]} exited with {process.returncode}{f': {last[:_SAID_CHARS]}' if last else ''}")
+    try:
+        return printed.decode()
+    except UnicodeDecodeError as error:
+        raise Refused(f"{argv[0]} printed no UTF-8 text (byte {error.start})") from None
+
+
 @distil.command("skip")
 @_id
 @click.option("--reason", metavar="TEXT", help="Why; stored with the work order.")
@@ -104,6 +214,13 @@ def _document(file: str) -> dict[str, Any]:
             raise Refused(f"{file} is not UTF-8 text (byte {error.start})") from None
         if len(text) > MAX_STDIN_CHARS:
             raise Refused(f"{file} holds more than {MAX_STDIN_CHARS:,} characters; {_TOO_LONG}")
+    return _object(text, name)
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    """Return the JSON object that a text is, or that stands in its only block of code."""
+    if text.count("```") == 2:
+        text = text.split("```")[1].removeprefix("json")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
