@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.dedup.equal_text import Mask, equal_memories
+from memgraph.lifecycle.dedup.duplicates import equal_memories
 from memgraph.lifecycle.dedup.merge import joined, merge_writes, united
 from memgraph.lifecycle.dedup.near_duplicates import comparable, linked, may_be_one
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
@@ -29,7 +29,7 @@ from memgraph.model.memory import StoredMemory
 from memgraph.model.results.learning import CopiesResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
-from memgraph.store.query import Reader
+from memgraph.store.query import Mask, Reader
 
 PHASE = "copies"
 REASON = "same text"

@@ -7,14 +7,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.dedup.same_fact import is_equal
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.ids import canonical_name
-from memgraph.model.memory import AgentMemory, StoredMemory
-from memgraph.store.query import Reader
+from memgraph.model.memory import AgentMemory
 from memgraph.text import lazy_re as re
 
 _NEGATIONS = re.compile(
@@ -87,25 +83,3 @@ def _identifiers(text: str) -> frozenset[str]:
 @lru_cache(maxsize=_KEPT)
 def _values(text: str) -> frozenset[str]:
     return frozenset(value.casefold().rstrip("s") for value in _VALUE.findall(text[:MAX_CONTENT_CHARS]))
-
-
-def equal_memories(reader: Reader, text: str, mask: Mask) -> list[StoredMemory]:
-    """Return the masked memories with an equal text (`is_equal`), in id order.
-
-    Costs the length of the postings of the text's terms. A text without any term, of signs alone, equals none.
-    """
-    if not mask.any():
-        return []
-    index = reader.index
-    words = len(text.split())
-    mask = mask & (np.abs(index.column("words") - words) <= _LOOSE_WORDS + words // 4)
-    terms = set(analyse(canonical_name(text)))
-    for term in terms:  # a text's terms are among those of every text that equals it, however it is written
-        code = index.vocabulary.find(term)
-        holds = np.zeros(len(index), dtype=np.bool_)
-        if code >= 0:
-            holds[index.postings.get(code)[0]] = True
-        mask &= holds
-    slots = np.flatnonzero(mask) if terms else ()
-    memories = reader.read(sorted(index.ids.names[slot] for slot in slots))
-    return [memory for memory in memories if is_equal(memory.content, text)]

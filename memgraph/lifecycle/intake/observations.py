@@ -8,21 +8,19 @@ from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates, told_with
-from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
-from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.intake.settle import Pending, Settled, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Observation
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked
-from memgraph.model.memory import AgentMemory, SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
+from memgraph.model.memory import AgentMemory, SemanticMemory, StoredEpisodicMemory, Vector, id_of
 from memgraph.model.results.learning import SavedObservation
 from memgraph.privacy import OWNER, Access, Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.visibility import Permits, everything, readable
-from memgraph.store.commit.records import Write, with_vector
+from memgraph.store.access.visibility import readable
+from memgraph.store.commit.records import Write
 from memgraph.text.cutting import split_text
 
 SOURCE = "observation"
@@ -71,9 +69,9 @@ def save_observation(
             _memory(store, observation, episode, part, vector, privacy, source)
             for part, vector in zip(texts, vectors, strict=True)
         ]
-        settled = [_settled(store, part, may) for part in parts]
-        pairs = [one for one in settled if not isinstance(one, str)]
-        why = list(dict.fromkeys(one for one in settled if isinstance(one, str)))
+        settled = [(part, settle(store, part, threshold=OBSERVATION_COSINE, may=may)) for part in parts]
+        pairs = [(part, found.memory) for part, found in settled if found.state in ("new", "known")]
+        why = list(dict.fromkeys(_why(found) for _, found in settled if found.state not in ("new", "known")))
         notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
             return SavedObservation(
@@ -133,73 +131,26 @@ def _memory(
     )
 
 
-def _settled(
-    store: AgentMemoryStore, part: SemanticMemory, may: Permits
-) -> tuple[SemanticMemory, StoredMemory | None] | str:
-    """Return a part and the matching memory in force, if any; or why the part is left out."""
-    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain) & may(store.reader)
-    alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
-    if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike, may=may):
+def _why(found: Settled) -> str:
+    """Return why a part is left out."""
+    if found.state != "decided" or found.memory is None:
         return _FORGOTTEN
-    if known is None and (pair := decided_against(store, part, threshold=OBSERVATION_COSINE, may=may)) is not None:
-        older, newer = pair
-        return f"it says again what the user replaced; `memgraph unsupersede {older} --by {newer}` takes that back"
-    return part, known
+    undone = f"`memgraph unsupersede {found.memory.id} --by {found.by}`"
+    return f"it says again what the user replaced; {undone} takes that back"
 
 
 def _merge(
     store: AgentMemoryStore,
-    pairs: Sequence[tuple[SemanticMemory, StoredMemory | None]],
+    pairs: Sequence[tuple[SemanticMemory, AgentMemory | None]],
     episode: StoredEpisodicMemory | None,
 ) -> list[str]:
     """Merge each part into its match, once per match; return the ids of the matches."""
-    now, writes = store.now(), list[Write]()
-    merges = {known.id: (part, known) for part, known in reversed(pairs) if known}
-    for part, known in merges.values():
-        after = merged(known, part, now, store.config.forgetting_curve)
-        vector = after.embedding if after.content != known.content else None
-        writes.append(with_vector(merge_event(known, after, candidate=part, now=now), vector))
-        ends = (episode.id, known.id) if episode else None
-        if ends and store.reader.record("SUPPORTS", ends) is None:
-            writes.append(MemoryLinked(source_id=ends[0], relation="SUPPORTS", target_id=ends[1], created_at=now))
+    pending, writes = Pending(store), list[Write]()
+    for known_id, (part, known) in {id_of(known): (part, known) for part, known in reversed(pairs) if known}.items():
+        writes.append(pending.merge(known, part))
+        if episode and store.reader.record("SUPPORTS", (episode.id, known_id)) is None:
+            ends = {"source_id": episode.id, "relation": "SUPPORTS", "target_id": known_id}
+            writes.append(MemoryLinked(**ends, created_at=pending.now))
     task_id = pairs[0][0].task_id
     store.commit("task" if task_id else "global", writes, task_id=task_id)
-    return [known.id for _, known in pairs if known]
-
-
-def decided_against(
-    store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, may: Permits = everything
-) -> tuple[str, str] | None:
-    """Return the ids of the memory that one says again and of the one by which the user replaced it; None if there is no such decision.
-
-    Decisions of the user stand: what they superseded is hidden from deduplication, so a repetition by an agent would be added as
-    a new memory, newer than the one that the user kept. Of what the writer may not have (`may`) nothing is named. Reads the journal, if there is a superseded memory of the same meaning.
-    """
-    if memory.trust_class == "user":
-        return None
-    reader = store.reader
-    index = reader.index
-    visible = may(reader)
-    mask = (
-        visible
-        & index.column("is_live")
-        & ~index.column("is_suppressed")
-        & ~index.column("is_archived")
-        & reader.superseded()
-    )
-    mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
-    mask &= told_with(store, memory)
-    if not mask.any():
-        return None
-    _, known = duplicate_of(store, memory, mask, threshold=threshold)
-    if known is None:
-        return None
-    newer = {
-        link.source_id
-        for link in store.links(known.id)
-        if link.relation == "SUPERSEDES" and link.target_id == known.id and visible[index.slot(link.source_id)]
-    }
-    links = (event.payload for event in reader.history(known.id) if event.actor == "user")
-    decisions = (made for made in links if isinstance(made, MemoryLinked) and made.relation == "SUPERSEDES")
-    by = next((made.source_id for made in decisions if made.target_id == known.id and made.source_id in newer), None)
-    return None if by is None else (known.id, by)
+    return [id_of(known) for _, known in pairs if known]

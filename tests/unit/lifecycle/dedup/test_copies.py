@@ -56,6 +56,7 @@ def in_force(memory: memgraph.MemGraph) -> list[Any]:
         (remember, observe, ingest),
         (ingest, observe, remember),
         (observe, remember, ingest),
+        (observe, remember, observe),
         (remember, remember),
         (ingest, remember, remember),
     ],
