@@ -9,8 +9,7 @@ import numpy as np
 
 from memgraph.index.analyser import analyse
 from memgraph.index.index import scope_name
-from memgraph.lifecycle.dedup.same_fact import is_equal
-from memgraph.lifecycle.dedup.sameness import says_the_same
+from memgraph.lifecycle.dedup.same import is_equal, same
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore
@@ -46,7 +45,7 @@ def nearest(
     ----------
     of : AgentMemory, optional
         The memory whose vector it is: those with an equal text come first, however many others are as near; of the nearest few, those that
-        state another fact are skipped (`says_the_same`).
+        state another fact are skipped (`same`).
     """
     index = store.reader.index
     slots = np.flatnonzero(mask & store.reader.has_vector())
@@ -67,7 +66,7 @@ def nearest(
         near.sort(key=lambda pair: pair[1] not in equal)
     for negative, memory_id in near[:_LOOKED_AT]:
         found = next(iter(store.read_memories([memory_id])), None)
-        if found is not None and (of is None or says_the_same(found, of)):
+        if found is not None and (of is None or same(found, of)):
             return -negative, found
     return -1.0, None
 

@@ -14,9 +14,8 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.distillation.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order
-from memgraph.lifecycle.intake.settle import Pending, settle
+from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.memories import MemoryLinked

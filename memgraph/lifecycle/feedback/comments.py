@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memgraph.lifecycle.dedup.same_fact import Words, normal_form, same_statements
+from memgraph.lifecycle.dedup.same import Words, normal_form, same_statements
 from memgraph.model.agent_input import feedback_lines
 from memgraph.ports import Row
 

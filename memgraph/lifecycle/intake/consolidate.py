@@ -18,8 +18,8 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
-from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import nearest
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
 from memgraph.lifecycle.intake.settle import Pending, settle

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.merge import united
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
 from memgraph.lifecycle.intake.settle import settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS

@@ -18,12 +18,9 @@ from typing import Literal
 import numpy as np
 
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
-from memgraph.lifecycle.dedup.copies import REASON as SAME_TEXT
 from memgraph.lifecycle.dedup.duplicates import equal_memories, nearest, of_scope
-from memgraph.lifecycle.dedup.equal_text import differ
-from memgraph.lifecycle.dedup.merge import merge_event, merged
-from memgraph.lifecycle.dedup.same_fact import is_equal
-from memgraph.lifecycle.dedup.sameness import says_the_same
+from memgraph.lifecycle.dedup.merge import SAME_TEXT, merge_event, merged
+from memgraph.lifecycle.dedup.same import differ, is_equal, same
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of
 from memgraph.store import AgentMemoryStore
@@ -32,6 +29,8 @@ from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.commit.records import Write, with_vector
 from memgraph.store.query import Mask
 
+OBSERVATION_COSINE = 0.85
+"""Minimum cosine of two observations, which agents word as whole statements (seed 2)."""
 _MOST_READ = 20
 _EQUAL = 1.0
 """Counts as the cosine of two equal texts, one of which has no vector."""
@@ -99,7 +98,7 @@ class Pending:
             cosines = np.round(units @ _unit(memory.embedding), 6).tolist()
             found = zip(cosines, (one for one in kin if one.embedding is not None), strict=True)
             for cosine, one in sorted(found, key=lambda pair: (-pair[0], pair[1].id)):
-                if cosine >= threshold and says_the_same(one, memory):
+                if cosine >= threshold and same(one, memory):
                     return cosine, one
         compared = (one for one in kin if one.embedding is None or memory.embedding is None)
         equal = next((one for one in compared if is_equal(one.content, memory.content)), None)

@@ -88,6 +88,22 @@ def test_memories_of_another_task_are_no_duplicates(store, has_vector):
     assert [(one.state, one.memory and one.memory.id) for one in settled] == [("new", None), ("known", of_none.id)]
 
 
+@pytest.mark.parametrize(
+    ("known", "said", "is_merged"),
+    [
+        ("Tokens failed", "Sessions were dropped at sign-in", True),
+        ("Tokens failed", "Tokens failed because the proxy strips the header", True),
+        ("The importer reads the rows twice", "Rows are duplicated when suppliers are loaded", True),
+        ("Tokens failed", "Tokens never failed", False),
+        ("The limit is 10 requests", "Requests are refused above 20", False),
+    ],
+)
+def test_what_is_near_enough_is_merged_unless_it_is_seen_to_differ(store, vector_at, known, said, is_merged):
+    store.insert_memory(episode(known, project_id="shop", embedding=vector_at(1.0)))
+    result = pipeline(store, [episode(said, embedding=vector_at(0.85))]).consolidate(log())
+    assert result.memories_deduplicated == is_merged
+
+
 def test_a_pinned_text_is_never_rewritten(store):
     pinned = store.insert_memory(episode(TEXT, project_id="shop", is_pinned=True))
     pipeline(store, [episode(TEXT + " again")]).consolidate(log())
