@@ -16,7 +16,7 @@ from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.fold import other_wordings
 from memgraph.index.columns import FACT_TAG
 from memgraph.index.supersession import superseded
-from memgraph.lifecycle.dedup.copies import copies_of
+from memgraph.lifecycle.dedup.near_duplicates import copies_of
 from memgraph.lifecycle.intake.remembered import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED

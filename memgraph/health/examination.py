@@ -48,9 +48,15 @@ from memgraph.journal.opening import FILE, id_of, is_store, lost_journal, made_f
 from memgraph.journal.sql import DamagedDatabaseError
 from memgraph.journal.vectors import NamedVectors
 from memgraph.lifecycle.contradictions.resolution import pairs_among
-from memgraph.lifecycle.dedup.near_duplicates import PHASE, groups, linked, may_be_one, without_parts
-from memgraph.lifecycle.dedup.thresholds import SLEEP_OVERLAP
-from memgraph.lifecycle.dedup.word_index import WordIndex
+from memgraph.lifecycle.dedup.near_duplicates import (
+    PHASE,
+    SLEEP_OVERLAP,
+    WordIndex,
+    groups,
+    linked,
+    may_be_one,
+    without_parts,
+)
 from memgraph.lifecycle.sleep import EPISODES_BETWEEN
 from memgraph.model.events.records import SLEEP, phase_key
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory

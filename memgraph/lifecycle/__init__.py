@@ -9,7 +9,10 @@ from memgraph.lifecycle.contradictions.resolution import (
 )
 from memgraph.lifecycle.contradictions.search import find_contradictions as find_contradictions
 from memgraph.lifecycle.intake.consolidate import ConsolidationPipeline as ConsolidationPipeline
-from memgraph.lifecycle.intake.episodes import give_feedback as give_feedback, save_episode as save_episode
 from memgraph.lifecycle.intake.ingest import ingest as ingest
-from memgraph.lifecycle.intake.observations import save_observation as save_observation
+from memgraph.lifecycle.intake.observations import (
+    give_feedback as give_feedback,
+    save_episode as save_episode,
+    save_observation as save_observation,
+)
 from memgraph.lifecycle.sleep import sleep as sleep, sleep_if_due as sleep_if_due

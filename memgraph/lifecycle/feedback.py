@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.dedup.same_fact import Words, normal_form, same_statements
+from memgraph.lifecycle.dedup.same import Words, normal_form, same_statements
 from memgraph.lifecycle.evidence.evidence import (
     CONFIDENCE,
     CONFIDENCE_AT_MOST,

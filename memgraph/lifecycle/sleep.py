@@ -26,8 +26,7 @@ from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.contradictions.temporal import validate_facts
 from memgraph.lifecycle.counting.kept import PHASE as COUNTING
 from memgraph.lifecycle.counting.kept import count_records
-from memgraph.lifecycle.dedup.copies import merge_copies
-from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates
 from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
 from memgraph.lifecycle.distillation.requests import request_orders
 from memgraph.lifecycle.errors.antipatterns import analyse_errors

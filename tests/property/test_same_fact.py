@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph import EpisodicMemory, SemanticMemory
-from memgraph.lifecycle.dedup.same_fact import is_equal
-from memgraph.lifecycle.dedup.sameness import says_the_same
+from memgraph.lifecycle.dedup.same import is_equal, same
 
 MANY = settings(max_examples=60, database=None)
 NAMES = ("Ann", "Bob", "parser.py", "Redis", "the importer", "src/shop/cart.ts", "`--fast`", "req.ips", "us-east-1")
@@ -31,8 +30,8 @@ def never_merges(one: str, other: str) -> None:
     for kind in (SemanticMemory, EpisodicMemory):
         for fields in ({}, {"outcome": "negative", "failure_fingerprint": "f00"}):
             memories = [kind.parse({"content": text, **fields}) for text in (one, other)]
-            assert not says_the_same(*memories)
-            assert not says_the_same(*reversed(memories))
+            assert not same(*memories)
+            assert not same(*reversed(memories))
 
 
 @MANY
@@ -85,7 +84,7 @@ def test_a_text_written_otherwise_is_the_same(text: str, data: st.DataObject) ->
     other = frame.format(written.strip())
     assert is_equal(text, other)
     assert is_equal(other, text)
-    assert says_the_same(SemanticMemory(content=text), SemanticMemory(content=other))
+    assert same(SemanticMemory(content=text), SemanticMemory(content=other))
 
 
 @pytest.mark.parametrize(
@@ -139,5 +138,5 @@ def test_what_looks_alike_but_is_another_fact(one: str, other: str) -> None:
     ],
 )
 def test_inflection_articles_and_a_moved_clause_are_the_same_fact(one: str, other: str) -> None:
-    assert says_the_same(SemanticMemory(content=one), SemanticMemory(content=other))
-    assert says_the_same(SemanticMemory(content=other), SemanticMemory(content=one))
+    assert same(SemanticMemory(content=one), SemanticMemory(content=other))
+    assert same(SemanticMemory(content=other), SemanticMemory(content=one))

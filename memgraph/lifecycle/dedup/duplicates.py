@@ -1,4 +1,4 @@
-"""Duplicates: which memories in force could be duplicates of a new one, and which of them is nearest.
+"""Duplicates: the memories that say the same as a given one, by vector or in equal words.
 
 Call these while the store is frozen: under the writer lock, or within ``with store.reader.frozen():``.
 """
@@ -7,40 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
+from memgraph.index.analyser import analyse
 from memgraph.index.index import scope_name
-from memgraph.lifecycle.dedup.equal_text import Mask, equal_memories
-from memgraph.lifecycle.dedup.sameness import says_the_same
+from memgraph.lifecycle.dedup.same import is_equal, same
+from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import of_session
+from memgraph.store.query import Mask, Reader
 
 _LOOKED_AT = 8
 """Of the memories that are near enough, this many are read and compared."""
+_LOOSE_WORDS = 3
+"""Words by which two equal texts may differ when they are counted by white space: dashes and bullets stand alone or not."""
 _UNKNOWN = -2
 """Code of a scope that no memory has."""
-
-
-def possible_duplicates(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
-    """Return which memories in force have the same type, project, task, privacy tier, trust class and outcome; private ones the same domain."""
-    index = store.reader.index
-    mask = store.reader.listed(type=memory.type) & ~store.reader.superseded()
-    mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
-    mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
-    if memory.privacy_tier == "private":
-        mask &= of_scope(store, "domain", memory.domain)
-    mask &= index.column("trust") == TRUST.index(memory.trust_class)
-    mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
-    return mask & told_with(store, memory)
-
-
-def told_with(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
-    """Return which memories can be recalled where this one can: those of its session alone, or those that every session can recall."""
-    index = store.reader.index
-    bound: Mask = index.column("is_session_bound")
-    if columns_of_source({"source": memory.source, "session_id": memory.session_id})["is_session_bound"]:
-        return bound & of_session(index, memory.session_id)
-    return ~bound
 
 
 def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:
@@ -65,7 +45,7 @@ def nearest(
     ----------
     of : AgentMemory, optional
         The memory whose vector it is: those with an equal text come first, however many others are as near; of the nearest few, those that
-        state another fact are skipped (`says_the_same`).
+        state another fact are skipped (`same`).
     """
     index = store.reader.index
     slots = np.flatnonzero(mask & store.reader.has_vector())
@@ -86,22 +66,28 @@ def nearest(
         near.sort(key=lambda pair: pair[1] not in equal)
     for negative, memory_id in near[:_LOOKED_AT]:
         found = next(iter(store.read_memories([memory_id])), None)
-        if found is not None and (of is None or says_the_same(found, of)):
+        if found is not None and (of is None or same(found, of)):
             return -negative, found
     return -1.0, None
 
 
-def duplicate_of(
-    store: AgentMemoryStore, memory: AgentMemory, mask: Mask, *, threshold: float
-) -> tuple[float, StoredMemory | None]:
-    """Return the masked memory with the same meaning, and its cosine; (−1, None) if there is none.
+def equal_memories(reader: Reader, text: str, mask: Mask) -> list[StoredMemory]:
+    """Return the masked memories with an equal text (`is_equal`), in id order.
 
-    Where one of two memories has no vector, they count as the same only if their texts are equal.
+    Costs the length of the postings of the text's terms. A text without any term, of signs alone, equals none.
     """
-    if memory.embedding is not None:
-        cosine, found = nearest(store, memory.embedding, mask, threshold=threshold, of=memory)
-        if found is not None:
-            return cosine, found
-        mask = mask & ~store.reader.has_vector()
-    found = next(iter(equal_memories(store.reader, memory.content, mask)), None)
-    return (1.0, found) if found is not None else (-1.0, None)
+    if not mask.any():
+        return []
+    index = reader.index
+    words = len(text.split())
+    mask = mask & (np.abs(index.column("words") - words) <= _LOOSE_WORDS + words // 4)
+    terms = set(analyse(canonical_name(text)))
+    for term in terms:  # a text's terms are among those of every text that equals it, however it is written
+        code = index.vocabulary.find(term)
+        holds = np.zeros(len(index), dtype=np.bool_)
+        if code >= 0:
+            holds[index.postings.get(code)[0]] = True
+        mask &= holds
+    slots = np.flatnonzero(mask) if terms else ()
+    memories = reader.read(sorted(index.ids.names[slot] for slot in slots))
+    return [memory for memory in memories if is_equal(memory.content, text)]

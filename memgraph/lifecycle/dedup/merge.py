@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TypeVar
 
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.dedup.sameness import stands_for_both
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import sparse
@@ -19,6 +18,9 @@ _DESCRIBES_TEXT = (
 )  # fmt: skip
 """Fields that describe the text: they are taken from the same memory as the text."""
 
+
+SAME_TEXT, NEAR_DUPLICATE = "same text", "near-duplicate"
+"""Reasons of the SUPERSEDES link from the memory that stays to the one that was merged into it."""
 
 M = TypeVar("M", bound=AgentMemory)
 
@@ -67,12 +69,14 @@ def merged(
     )
 
 
-def joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
+def joined(
+    kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig, *, takes_text: bool
+) -> StoredMemory:
     """Return the result of merging two stored memories: as at consolidation, but without confirming anything.
 
-    A source that is trusted less adds neither confidence nor relevance.
+    A source that is trusted less adds neither confidence nor relevance, one that is trusted otherwise no tags.
     """
-    after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
+    after = merged(kept, other, now, curve, takes_text=takes_text)
     is_trusted = TRUST.index(other.trust_class) <= TRUST.index(kept.trust_class)
     higher = other if is_trusted and not kept.is_pinned and other.relevance_score > kept.relevance_score else kept
     sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
@@ -83,6 +87,7 @@ def joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingC
             "relevance_at": higher.relevance_at,
             "confidence": max(kept.confidence, other.confidence) if is_trusted else kept.confidence,
             "source_event_ids": sources[-MAX_ITEMS:],
+            "tags": united(kept.tags, other.tags) if kept.trust_class == other.trust_class else kept.tags,
         }
     )
 

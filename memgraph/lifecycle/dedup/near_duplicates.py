@@ -1,179 +1,64 @@
-"""Near-duplicates: merge memories that say the same but came from different sources, or without vectors (seeds 1, 3).
+"""Merging in sleep: memories that say the same but came from different sources, through different doors, or without vectors (seeds 1, 3).
 
-Of two memories the pinned one stays, otherwise the one recorded first. It takes the more complete text or, if each says
-something of its own, the newer text; a pinned text is never replaced. Sources and builds are united as in a merge at
-consolidation. The memory that stays supersedes the other, which is kept unchanged and counts again after `unsupersede`;
-a pair that was separated so is not merged again. A merge confirms nothing: the result has the higher relevance and the
-higher confidence of the two.
+*Near-duplicates* are near each other, by their vectors or by the words that they share, and say the same (`same`): only memories of
+equal project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are compared. *Copies* have equal
+texts (`is_equal`); they may differ in type, trust and source, since what the user asked to remember, an agent observed and a history
+says in equal words is one fact. Excluded are parts of longer texts, the results of other sleep phases, and episodes without a build:
+each of those is evidence by itself, and would no longer count as such.
 
-Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity
-are compared. Excluded are parts of longer texts, the results of other sleep phases, and episodes without a build: each
-of those is evidence by itself, and would no longer count as such.
+Pairs are united, the nearest first (union-find); one text stands for each union: the pinned one, or the one that says most, the newer of
+two that say as much. Two unions become one if these texts are near and say the same, so that no chain of small differences joins two
+facts, and a union is never compared again. Of its memories the pinned one stays, then the one that is trusted most, then the one
+recorded first. It takes the text of the union, unless it is pinned, and the sources and builds of all. It supersedes the others, which
+are kept unchanged and count again after `unsupersede`; a pair that was separated so is not merged again. A merge confirms nothing: the
+result has the higher relevance and the higher confidence, but nothing from a memory that is trusted less.
 
-New memories are processed in portions, in the order in which they were written, each portion against everything before
-it; so a portion takes about a second whatever the size of the store, and an interrupted run continues after its last
-complete portion. Within a portion the next merge is always that of the first memory that has a near-duplicate (pinned
-ones first, then in order of recording) with its nearest one. So each step depends on the store's content alone, and a
-portion that is interrupted and repeated gives the same result.
+New memories are processed in portions, in the order in which they were written, each portion against everything before it; so a
+portion takes about a second whatever the size of the store, depends on the store's content alone, and an interrupted run continues
+after its last complete portion.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from math import ceil
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
+from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.dedup.merge import joined, merge_writes
-from memgraph.lifecycle.dedup.same_fact import is_equal
-from memgraph.lifecycle.dedup.sameness import says_the_same
-from memgraph.lifecycle.dedup.thresholds import SLEEP_COSINE, SLEEP_OVERLAP
-from memgraph.lifecycle.dedup.word_index import WordIndex
+from memgraph.lifecycle.dedup.duplicates import equal_memories
+from memgraph.lifecycle.dedup.merge import NEAR_DUPLICATE, SAME_TEXT, joined, merge_writes
+from memgraph.lifecycle.dedup.same import is_equal, same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_of
+from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
-from memgraph.model.results.learning import MADE_FROM_OTHERS, MergeResult
+from memgraph.model.results.learning import MADE_FROM_OTHERS, CopiesResult, MergeResult
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.commit.records import Write
-from memgraph.store.query import Reader
+from memgraph.store.query import Mask, Reader
+from memgraph.text.words import overlap
 
-_BLOCK = 256
-_FEW = 0.25
-"""Up to this share of new members, only the new ones are compared with the rest."""
-_READ = 2_000
-
-
-class Near(NamedTuple):
-    """A member by its place in the group, and its similarity: the share of common terms if `is_by_words`, else the cosine."""
-
-    place: int
-    score: float
-    is_by_words: bool
-
-
-class Group:
-    """Members by their place in the given order.
-
-    Parameters
-    ----------
-    slots : ndarray of int
-        Index slots of the members.
-    is_new : ndarray of bool
-        Which members are new; the others were compared with each other before.
-    """
-
-    def __init__(self, reader: Reader, slots: Slots, is_new: Mask) -> None:
-        index = reader.index
-        self.ids = [index.ids.names[slot] for slot in slots.tolist()]
-        self._has_vector = reader.has_vector(slots)
-        few = is_new.sum() <= _FEW * len(slots)
-        self._is_new: Mask = is_new if few else np.ones(len(slots), dtype=np.bool_)
-        self._units = _units(reader, slots, self._has_vector)
-        self._words = None if self._has_vector.all() else WordIndex(_terms(reader, self.ids), least=SLEEP_OVERLAP)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def pairs(self) -> Iterator[tuple[int, list[Near]]]:
-        """Yield each member with neighbours, in order, with the later members that are near it, nearest first.
-
-        One of the two is new. Each place is evaluated when it is reached, so `take_text` on an earlier member has
-        effect.
-        """
-        everyone = np.arange(len(self))
-        new = everyone[self._is_new]
-        for start in range(0, len(self), _BLOCK):
-            others = everyone[start:] if self._is_new.all() else new[new > start]
-            block = slice(start, min(start + _BLOCK, len(self)))
-            cosines = self._units[block] @ self._units[others].T
-            hits = cosines >= SLEEP_COSINE - 1e-6
-            has_any: Mask = np.asarray(hits.any(axis=1))
-            for place in range(block.start, block.stop):
-                if self._is_new[place] and len(others) < len(self) - start:
-                    found = self._by_vector(place)
-                elif has_any[place - start]:
-                    at = np.flatnonzero(hits[place - start])
-                    found = _nears(others[at], cosines[place - start, at])
-                else:
-                    found = []
-                later = [near for near in [*found, *self._by_words(place)] if near.place > place]
-                yield place, self._sorted(later)
-
-    def near(self, place: int) -> list[Near]:
-        """Return all members that are near one, nearest first, ties in id order."""
-        return self._sorted([*self._by_vector(place), *self._by_words(place)])
-
-    def take_text(self, place: int, of: int) -> None:
-        """Replace a member's text with that of another one."""
-        self._units[place] = self._units[of]
-        self._has_vector[place] = self._has_vector[of]
-        self._is_new[place] = True
-        if self._words is not None:
-            self._words.replace(place, of)
-
-    def _by_vector(self, place: int) -> list[Near]:
-        if not self._has_vector[place]:
-            return []
-        cosines = self._units @ self._units[place]
-        found = np.flatnonzero(cosines >= SLEEP_COSINE - 1e-6)
-        found = found[found != place]
-        return _nears(found, cosines[found])
-
-    def _by_words(self, place: int) -> list[Near]:
-        if self._words is None:
-            return []
-        return [
-            Near(other, round(share, 6), is_by_words=True)
-            for other, share in self._words.like(place)
-            if not (self._has_vector[place] and self._has_vector[other])
-            and (self._is_new[place] or self._is_new[other])
-        ]
-
-    def _sorted(self, found: list[Near]) -> list[Near]:
-        return sorted(found, key=lambda near: (-near.score, self.ids[near.place]))
-
-
-def _nears(places: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[Near]:
-    """Return neighbours by vector with rounded cosines: the last digit of equal vectors may differ between products."""
-    rounded = np.round(cosines.astype(np.float64), 6)
-    near = rounded >= SLEEP_COSINE
-    return [
-        Near(place, score, is_by_words=False)
-        for place, score in zip(places[near].tolist(), rounded[near].tolist(), strict=True)
-    ]
-
-
-def _units(reader: Reader, slots: Slots, has_vector: Mask) -> NDArray[np.float32]:
-    """Return the members' vectors, L2-normalised, shape (n, d), float32; zero where a member has none."""
-    kept = reader.vectors(slots[has_vector])
-    norms = np.linalg.norm(kept, axis=1, keepdims=True)
-    units = np.zeros((len(slots), kept.shape[1]), dtype=np.float32)
-    units[has_vector] = kept / np.where(norms == 0, 1.0, norms)
-    return units
-
-
-def _terms(reader: Reader, ids: Sequence[str]) -> list[frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for start in range(0, len(ids), _READ):
-        rows = reader.rows(ids[start : start + _READ])
-        found |= {row["id"]: frozenset(analyse(row["content"])) for row in rows}
-    return [found.get(one, frozenset()) for one in ids]
-
-
-PHASE = "near-duplicates"
-REASON = "near-duplicate"
-"""Reason of the SUPERSEDES link from the memory that stays."""
+PHASE, COPIES = "near-duplicates", "copies"
+SLEEP_COSINE = 0.9
+"""Minimum cosine: the strictest, because here each memory is compared with all of its group, whatever their sources."""
+SLEEP_OVERLAP = 0.7
+"""Texts without vectors are compared if they share more than this fraction of their terms (seed 1)."""
 _GROUP_COLUMNS = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
-_BATCH = 100
-"""Merges per commit."""
+_COPY_COLUMNS = ("project", "task", "tier", "domain")
+_BLOCK = 256
 _LOOKED_AT = 64
-"""Nearby memories with a different meaning that are skipped before the search gives up."""
+"""Of the memories that are near one, this many are compared with it."""
 _REMEMBERED = 5_000
 _COMPARED = 2_000_000
 _FEWEST, _MOST = 64, 1_000
@@ -183,20 +68,9 @@ _WATCH = Watch(
 )
 """Events that can change which memories say the same."""
 
-Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
-
-
-class _Decision(NamedTuple):
-    """A planned merge: the memory that is merged, the target before and after, and their similarity."""
-
-    before: StoredMemory
-    gone: StoredMemory
-    after: StoredMemory
-    near: Near
-
-    def writes(self, now: str) -> list[Write]:
-        return merge_writes(self.before, self.gone, self.after, score=self.near.score, reason=REASON, now=now)
+Terms = frozenset[str]
+R = TypeVar("R", MergeResult, CopiesResult)
 
 
 def merge_near_duplicates(
@@ -209,78 +83,140 @@ def merge_near_duplicates(
     Parameters
     ----------
     is_time_up : callable, optional
-        Called before each portion and, except in the first one, every few hundred memories. Once it returns true, the
-        merges found are written, and the rest waits for the next run.
+        Called before each portion but the first; once it returns true, the rest waits for the next run.
     on_portion : callable, optional
         Called after each portion but the last with the last journal event covered, so that the caller can record the
         progress and a later run can continue from there.
-
-    Notes
-    -----
-    Memories with vectors are compared by blocked matrix products within their group, the new ones of a portion with all
-    that existed by then. The others are found by their rarest words.
     """
-    total = MergeResult(complete=False)
-    since = last_run(store.reader, phase_key(PHASE)).get("seq", 0)
+    most = min(max(_FEWEST, _COMPARED // max(1, len(store.reader.index))), _MOST)
+    return _in_portions(store, PHASE, MergeResult(), _near_duplicates, most, is_time_up, on_portion)
+
+
+def merge_copies(
+    store: AgentMemoryStore, *, is_time_up: TimeIsUp = never, on_portion: Callable[[int], None] | None = None
+) -> CopiesResult:
+    """Merge the copies among memories that are new or changed since this sleep phase last completed. Idempotent.
+
+    Parameters
+    ----------
+    is_time_up, on_portion : callable, optional
+        As for `merge_near_duplicates`.
+    """
+
+    def plan(view: View, portion: Changes) -> Plan[CopiesResult]:
+        return _copies(view, portion.touched)
+
+    return _in_portions(store, COPIES, CopiesResult(), plan, _MOST, is_time_up, on_portion)
+
+
+def merge_copies_of(
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
+) -> dict[str, str]:
+    """Merge the copies of memories that were just written, among those that their writer may have.
+
+    Returns for each of these that is gone the one that stays.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
+    """
+    ids, stays = list(memory_ids), dict[str, str]()
+    if ids:
+        carry_out(store, partial(_copies, ids=ids, stays=stays, may=may), attempts=1, actor=actor)
+    return {one: stays[one] for one in ids if one in stays}
+
+
+def copies_of(store: AgentMemoryStore, memory_id: str) -> list[str]:
+    """Return the copies that were merged into a memory: they would be in force again without it."""
+    found: dict[str, None] = {}
+    waiting = [memory_id]
+    while waiting:
+        one = waiting.pop()
+        links = (link for link in store.links(one) if link.relation == "SUPERSEDES" and link.source_id == one)
+        new = [link.target_id for link in links if link.reason == SAME_TEXT and link.target_id not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return [one for one in found if one != memory_id]
+
+
+def _in_portions(
+    store: AgentMemoryStore,
+    phase: str,
+    total: R,
+    plan: Callable[..., Plan[R]],
+    most: int,
+    is_time_up: TimeIsUp,
+    on_portion: Callable[[int], None] | None,
+) -> R:
+    since, until = last_run(store.reader, phase_key(phase)).get("seq", 0), store.reader.index.offset.seq
     portions = changes_after(
-        store.reader,
-        since,
-        _WATCH.touched,
-        until=store.reader.index.offset.seq,
-        most_memories=_portion_size(store.reader),
-        most_events=MOST_EVENTS,
+        store.reader, since, _WATCH.touched, until=until, most_memories=most, most_events=MOST_EVENTS
     )
-    may_stop = never  # the first portion always completes: otherwise runs with too little time would make no progress
-    for portion in portions:
-        if is_time_up():
-            break
-        found = carry_out(
-            store, partial(_planned, portion=portion, is_time_up=may_stop), rests_on=_WATCH.touched
-        ).result
-        is_complete = found.complete and portion.is_last
-        total = added(total, found).model_copy(update={"complete": is_complete})
-        if not found.complete or portion.is_last:
-            break
-        may_stop = is_time_up
-        if on_portion:
+    for number, portion in enumerate(portions):
+        if number and is_time_up():
+            return total.model_copy(update={"complete": False})
+        total = added(total, carry_out(store, partial(plan, portion=portion), rests_on=_WATCH.touched).result)
+        if on_portion and not portion.is_last:
             on_portion(portion.through_seq)
     return total
 
 
-def _portion_size(reader: Reader) -> int:
-    return min(max(_FEWEST, _COMPARED // max(1, len(reader.index))), _MOST)
+class Near(NamedTuple):
+    """Two near memories: ids, and their similarity: the share of common terms if `is_by_words`, else the cosine."""
+
+    score: float
+    one: str
+    other: str
+    is_by_words: bool = False
 
 
-def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeResult]:
-    """Plan the merges of a portion with everything recorded up to its end."""
-    reader = view.reader
-    with reader.frozen():
-        index = reader.index
-        may_be_merged = partial(may_be_one, linked(index, "CONTRADICTS"))
-        there = comparable(reader)
-        if not portion.is_last:
-            there &= index.column("seq") <= portion.through_seq
-        slots = _in_order(index, np.flatnonzero(there))
-        is_new = _is_new(index, portion.touched)[slots]
-        compared = list(groups(index, slots))
-    looked_at, decisions, commits = 0, list[_Decision](), list[Commit]()
-    was_stopped = False
-    for members in compared:
-        if not is_new[members].any():
-            continue
-        if was_stopped := was_stopped or is_time_up():
-            break
-        looked_at += int(is_new[members].sum())
-        merging = _Merging(view, Group(reader, slots[members], is_new[members]), may_be_merged, is_time_up)
-        found = list(merging.decisions())
-        was_stopped = merging.was_stopped
-        decisions += found
-        for start in range(0, len(found), _BATCH):
-            writes = [write for one in found[start : start + _BATCH] for write in one.writes(view.now)]
-            commits.append(Commit(writes, found[start].before.task_id))
-    by_words = sum(one.near.is_by_words for one in decisions)
-    result = MergeResult(looked_at=looked_at, merged=len(decisions), by_words=by_words, complete=not was_stopped)
-    return Plan(result, commits)
+@dataclass(slots=True, eq=False)
+class _Union:
+    """Memories that become one.
+
+    Attributes
+    ----------
+    kept, text : StoredMemory
+        The one that stays, and the one whose text stands for all.
+    others : list of (StoredMemory, Near)
+        Those that are merged into it, each with the pair that united them.
+    known : set of str
+        Ids of all, and of what was merged into them before.
+    """
+
+    kept: StoredMemory
+    text: StoredMemory
+    known: set[str]
+    others: list[tuple[StoredMemory, Near]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, memory: StoredMemory) -> _Union:
+        return cls(memory, memory, {memory.id, *memory.source_event_ids})
+
+    @property
+    def ids(self) -> set[str]:
+        return {self.kept.id, *(one.id for one, _ in self.others)}
+
+    def fits(self, other: _Union, opposed: Mapping[str, set[str]]) -> bool:
+        """Return whether another union may become one with this one."""
+        if not self.known.isdisjoint(other.ids) or not other.known.isdisjoint(self.ids):
+            return False  # some were merged before, and were separated
+        if any(other.known & opposed[one] for one in self.known & opposed.keys()):
+            return False  # they, or memories merged into them, contradict each other
+        both = (self.kept, other.kept)
+        if all(one.is_pinned for one in both) and not is_equal(*(one.content for one in both)):
+            return False
+        outcomes = {one.outcome for union in (self, other) for one in (union.kept, *(gone for gone, _ in union.others))}
+        if len(outcomes) > 1 and "negative" in outcomes:
+            return False  # a failure is the same only as a failure
+        return same(self.text, other.text)
+
+    def take(self, other: _Union, near: Near) -> None:
+        """Unite with another union, whose memories are gone."""
+        self.text = self.kept if self.kept.is_pinned else stands_for_both(self.text, other.text)
+        self.known |= other.known
+        self.others += [(other.kept, near), *other.others]
 
 
 def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: StoredMemory) -> bool:
@@ -291,114 +227,213 @@ def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: Store
     opposed : mapping
         The contradicting memories by memory id.
     """
-    if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
-        return False
-    if {kept.source, other.source} & MADE_FROM_OTHERS:
-        return False
-    ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
-    if other.id in ours or kept.id in theirs:
-        return False  # they were merged before, and were separated
-    if any(theirs & opposed[one] for one in ours & opposed.keys()):
-        return False  # they, or memories merged into them, contradict each other
-    if any(one.type == "episodic" and not one.evidence_build_ids for one in (kept, other)):
-        return False
-    return says_the_same(kept, other)
+    return _is_mergeable(kept) and _is_mergeable(other) and _Union.of(kept).fits(_Union.of(other), opposed)
 
 
-class _Search:
-    """Iterator over the neighbours of one member, nearest first: skipped ones stay skipped while its text is unchanged."""
-
-    def __init__(self, near: Sequence[Near]) -> None:
-        self._left = iter(near)
-        self._rejected = 0
-
-    def next(self, fits: Callable[[int], bool | None]) -> Near | None:
-        """Return the next neighbour that fits; skip a limited number that do not fit but still exist (None: gone)."""
-        while self._rejected < _LOOKED_AT and (near := next(self._left, None)) is not None:
-            answer = fits(near.place)
-            if answer:
-                return near
-            self._rejected += answer is not None
-        return None
+def _is_mergeable(memory: StoredMemory) -> bool:
+    is_evidence = memory.type == "episodic" and not memory.evidence_build_ids
+    return memory.source not in MADE_FROM_OTHERS and not is_evidence
 
 
-class _Merging:
-    """Decide the merges within one group, each as if the earlier ones had been carried out."""
+def _united(
+    reader: Reader,
+    pairs: Iterable[Near],
+    opposed: Mapping[str, set[str]],
+    is_near: Callable[[str, str], bool] = lambda _one, _other: True,
+) -> list[_Union]:
+    """Return the unions of at least two memories. The nearest pairs come first.
 
-    def __init__(
-        self,
-        view: View,
-        group: Group,
-        may_be_one: Callable[[StoredMemory, StoredMemory], bool],
-        is_time_up: TimeIsUp,
-    ) -> None:
-        self._view = view
-        self._group = group
-        self._may_be_one = may_be_one
-        self._is_time_up = is_time_up
-        self._gone: set[int] = set()
-        self._joined: dict[int, StoredMemory] = {}
-        self._memories: dict[int, StoredMemory] = {}
-        self.was_stopped = False
+    Parameters
+    ----------
+    opposed : mapping
+        The contradicting memories by memory id.
+    """
+    read = lru_cache(maxsize=_REMEMBERED)(lambda one: next(iter(reader.read([one])), None))
+    unions: dict[str, _Union] = {}
 
-    def decisions(self) -> Iterator[_Decision]:
-        """Yield the merges in order."""
-        for number, (place, later) in enumerate(self._group.pairs()):
-            if number % 256 == 0 and self._is_time_up():
-                self.was_stopped = True
-                return
-            if later and place not in self._gone:
-                self._read([place, *(near.place for near in later[:_LOOKED_AT])])
-                yield from self._of(place, _Search(later))
+    def union_of(one: str) -> _Union | None:
+        if one not in unions:
+            memory = read(one)
+            if memory is None or not _is_mergeable(memory):  # deleted meanwhile: the caller plans again
+                return None
+            return _Union.of(memory)
+        return unions[one]
 
-    def _of(self, place: int, search: _Search) -> Iterator[_Decision]:
-        """Yield the merges into one member, and those that follow if it takes a text that is near earlier members."""
-        waiting, moved = [(place, search)], dict[int, list[int]]()
-        while waiting:
-            at, search = waiting[-1]
-            if at in moved and at not in self._gone:
-                if (found := self._first_of(moved[at], at)) is not None:
-                    waiting.append(found)
-                    continue
-                del moved[at]
-            near = None if at in self._gone else search.next(partial(self._fits, at))
-            if near is None:
-                waiting.pop()
+    for near in sorted(pairs, key=lambda near: (-near.score, near.one, near.other)):
+        found = [union_of(near.one), union_of(near.other)]
+        if None in found or found[0] is found[1]:
+            continue
+        first, second = sorted((one for one in found if one is not None), key=lambda union: _rank(union.kept))
+        if is_near(first.text.id, second.text.id) and first.fits(second, opposed):
+            first.take(second, near)
+            unions |= dict.fromkeys((first.kept.id, *second.ids), first)
+    return list({one.kept.id: one for one in unions.values()}.values())
+
+
+def _rank(memory: StoredMemory) -> tuple[bool, int, str, str]:
+    return not memory.is_pinned, TRUST.index(memory.trust_class), memory.created_at, memory.id
+
+
+def _commits(view: View, unions: Sequence[_Union], reason: str) -> list[Commit]:
+    """Return the merges into the memories that stay: a union is committed as a whole, so that an interrupted run comes to the same ones."""
+    merges = defaultdict[str | None, list[list[Write]]](list)
+    for union in unions:
+        kept, writes = union.kept, list[Write]()
+        for other, near in union.others:
+            after = joined(kept, other, view.now, view.config.forgetting_curve, takes_text=other is union.text)
+            writes += merge_writes(kept, other, after, score=near.score, reason=reason, now=view.now)
+            kept = after
+        merges[kept.task_id].append(writes)
+    return [commit for task, units in merges.items() for commit in commits_of(task, units)]
+
+
+def _copies(
+    view: View, ids: Iterable[str], stays: dict[str, str] | None = None, may: Permits = everything
+) -> Plan[CopiesResult]:
+    """Plan the merges of copies; `stays` receives for each memory that is gone the one that stays."""
+    reader, pairs, looked_at = view.reader, set[Near](), 0
+    with reader.frozen():
+        index, there = reader.index, comparable(reader) & may(reader)
+        for one in ids:
+            slot = index.slot(one)
+            if slot < 0 or not there[slot]:
                 continue
-            kept, other = self._memories[at], self._memories[near.place]
-            after = joined(kept, other, self._view.now, self._view.config.forgetting_curve)
-            self._memories[at] = self._joined[at] = after
-            self._gone.add(near.place)
-            yield _Decision(kept, other, after, near)
-            if after.content != kept.content:
-                self._group.take_text(at, near.place)
-                anew = self._group.near(at)
-                waiting[-1] = (at, _Search([one for one in anew if one.place > at]))
-                moved[at] = sorted(one.place for one in anew if one.place < at)[:_LOOKED_AT]
+            looked_at += 1
+            mask = there.copy()
+            for name in _COPY_COLUMNS:
+                mask &= index.column(name) == index.column(name)[slot]
+            speaker = index.column("speaker")
+            if speaker[slot] >= 0:  # what two speakers say in equal words are two statements
+                mask &= (speaker == speaker[slot]) | (speaker < 0)
+            mask[slot] = False
+            if mask.any() and (memory := next(iter(reader.read([one])), None)) is not None:
+                first, *rest = sorted([memory, *equal_memories(reader, memory.content, mask)], key=_rank)
+                pairs |= {Near(1.0, first.id, other.id) for other in rest}  # the rest may have been separated from it
+        unions = _united(reader, pairs, linked(index, "CONTRADICTS"))
+    if stays is not None:
+        stays |= {gone.id: one.kept.id for one in unions for gone, _ in one.others}
+    result = CopiesResult(looked_at=looked_at, merged=sum(len(one.others) for one in unions))
+    return Plan(result, _commits(view, unions, SAME_TEXT))
 
-    def _first_of(self, earlier: Sequence[int], at: int) -> tuple[int, _Search] | None:
-        """Return the first of some earlier members that has a merge after this member's text changed, and its search."""
-        for place in earlier:
-            if self._fits(place, at):
-                later = [one for one in self._group.near(place) if one.place > place]
-                if _Search(later).next(partial(self._fits, place)) is not None:
-                    return place, _Search(later)
-        return None
 
-    def _fits(self, place: int, other: int) -> bool | None:
-        self._read([place, other])
-        if place in self._gone or other in self._gone:
-            return None
-        return self._may_be_one(self._memories[place], self._memories[other])
+def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
+    """Plan the merges of a portion with everything recorded up to its end."""
+    reader = view.reader
+    with reader.frozen():
+        index = reader.index
+        there = comparable(reader)
+        if not portion.is_last:
+            there &= index.column("seq") <= portion.through_seq
+        slots = np.flatnonzero(there)
+        is_new = _is_new(index, portion.touched)[slots]
+        compared = [_Group(reader, slots[at], is_new[at]) for at in groups(index, slots) if is_new[at].any()]
+        opposed = linked(index, "CONTRADICTS")
+    unions = [union for group in compared for union in _united(reader, group.pairs(), opposed, group.is_near)]
+    merged = [near for one in unions for _, near in one.others]
+    looked_at = sum(int(group.is_new.sum()) for group in compared)
+    by_words = sum(near.is_by_words for near in merged)
+    result = MergeResult(looked_at=looked_at, merged=len(merged), by_words=by_words)
+    return Plan(result, _commits(view, unions, NEAR_DUPLICATE))
 
-    def _read(self, places: Sequence[int]) -> None:
-        """Read memories not yet cached. If one was deleted meanwhile, the caller plans again."""
-        if len(self._memories) > _REMEMBERED:
-            self._memories = dict(self._joined)
-        lacking = [place for place in places if place not in self._memories]
-        found = {memory.id: memory for memory in self._view.reader.read([self._group.ids[one] for one in lacking])}
-        self._memories |= {place: found[one] for place in lacking if (one := self._group.ids[place]) in found}
-        self._gone.update(place for place in lacking if place not in self._memories)
+
+class _Group:
+    """Memories that may be compared with each other, by their place.
+
+    Parameters
+    ----------
+    slots : ndarray of int
+        Index slots of the members.
+    is_new : ndarray of bool
+        Which members are new; the others were compared with each other before.
+    """
+
+    def __init__(self, reader: Reader, slots: Slots, is_new: Mask) -> None:
+        self.is_new = is_new
+        self._ids = [reader.index.ids.names[slot] for slot in slots.tolist()]
+        self._place = {one: place for place, one in enumerate(self._ids)}
+        self._has_vector = reader.has_vector(slots)
+        kept = reader.vectors(slots[self._has_vector])
+        norms = np.linalg.norm(kept, axis=1, keepdims=True)
+        self._units = np.zeros((len(slots), kept.shape[1]), dtype=np.float32)
+        self._units[self._has_vector] = kept / np.where(norms == 0, 1.0, norms)
+        self._words: WordIndex | None = None
+        if not self._has_vector.all():
+            content = {row["id"]: row["content"] for row in reader.rows(self._ids)}
+            terms = [frozenset(analyse(content.get(one, ""))) for one in self._ids]
+            self._words = WordIndex(terms, least=SLEEP_OVERLAP)
+
+    def pairs(self) -> Iterator[Near]:
+        """Yield the near pairs of which one is new."""
+        new = np.flatnonzero(self.is_new)
+        for start in range(0, len(new), _BLOCK):
+            block = new[start : start + _BLOCK]
+            cosines = np.round((self._units[block] @ self._units.T).astype(np.float64), 6)
+            for place, row in zip(block.tolist(), cosines, strict=True):
+                found = [(float(row[other]), other, False) for other in np.flatnonzero(row >= SLEEP_COSINE).tolist()]
+                found += [(share, other, True) for other, share in self._by_words(place)]
+                for score, other, is_by_words in sorted(found, key=lambda one: (-one[0], one[1]))[: _LOOKED_AT + 1]:
+                    one, its = sorted((self._ids[place], self._ids[other]))
+                    if one != its:
+                        yield Near(score, one, its, is_by_words)
+
+    def is_near(self, one: str, other: str) -> bool:
+        """Return whether two members are near each other."""
+        place, its = self._place[one], self._place[other]
+        if self._has_vector[place] and self._has_vector[its]:
+            return bool(round(float(self._units[place] @ self._units[its]), 6) >= SLEEP_COSINE)
+        return any(found == its for found, _ in self._by_words(place))
+
+    def _by_words(self, place: int) -> list[tuple[int, float]]:
+        if self._words is None:
+            return []
+        both = self._has_vector & self._has_vector[place]
+        return [(other, round(share, 6)) for other, share in self._words.like(place) if not both[other]]
+
+
+class WordIndex:
+    """Texts by their rarest terms.
+
+    Two sets with an overlap above `t` have a term in common among the first ``|x| − ⌈t·|x|⌉ + 1`` terms of each, for
+    any order of all terms (prefix filter: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007). With the rarest
+    terms first, few texts must be compared, and no match is missed.
+
+    Parameters
+    ----------
+    terms : sequence of frozenset of str
+        Terms of each text; a text is identified by its place.
+    least : float
+        In (0, 1): texts match if their overlap is greater.
+    """
+
+    def __init__(self, terms: Sequence[Terms], *, least: float) -> None:
+        self._least = least
+        self._terms = list(terms)
+        frequency = Counter(term for one in terms for term in one)
+        ordered = sorted(frequency, key=lambda term: (frequency[term], term))
+        self._rank = {term: rank for rank, term in enumerate(ordered)}
+        self._holders: defaultdict[str, list[int]] = defaultdict(list)
+        for place in range(len(self._terms)):
+            self._enter(place)
+
+    def like(self, place: int) -> list[tuple[int, float]]:
+        """Return (place, overlap) of the texts that match one."""
+        own = self._terms[place]
+        others = {other for term in self._rarest(own) for other in self._holders[term]} - {place}
+        low, high = self._least * len(own), len(own) / self._least
+        found = []
+        for other in sorted(others):
+            theirs = self._terms[other]
+            if low < len(theirs) < high and (share := overlap(own, theirs)) > self._least:
+                found.append((other, share))
+        return found
+
+    def _enter(self, place: int) -> None:
+        for term in self._rarest(self._terms[place]):
+            self._holders[term].append(place)
+
+    def _rarest(self, terms: Terms) -> list[str]:
+        number = len(terms) - ceil(self._least * len(terms)) + 1 if terms else 0
+        return sorted(terms, key=self._rank.__getitem__)[:number]
 
 
 def comparable(reader: Reader) -> Mask:
@@ -412,11 +447,6 @@ def without_parts(index: Index, mask: Mask) -> Mask:
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
     whole: Mask = mask & ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
     return whole
-
-
-def _in_order(index: Index, slots: Slots) -> Slots:
-    """Return slots with pinned ones first, then in order of recording: of two memories the first one stays."""
-    return slots[np.lexsort((index.column("seq")[slots], ~index.column("is_pinned")[slots]))]
 
 
 def groups(index: Index, slots: Slots) -> Iterator[Slots]:

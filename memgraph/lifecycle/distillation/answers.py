@@ -14,11 +14,8 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, possible_duplicates
-from memgraph.lifecycle.dedup.merge import merge_event, merged
-from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.distillation.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order
-from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.memories import MemoryLinked
@@ -28,7 +25,9 @@ from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
 from memgraph.model.results.learning import WORK_ORDER_SOURCE, AnswerResult, Verdict, WorkOrder
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.visibility import everything
 from memgraph.store.commit.records import Write
+from memgraph.store.query import Mask, Reader
 
 _ASKED_ABOUT = "the work order was about it"
 """Reason of the link between an episode that an answer made and what the order was about."""
@@ -237,26 +236,28 @@ def _settle(
 
     A known memory keeps its text: it is not withheld when what the order was about is forgotten.
     """
-    settled, now, curve = _Settled(), store.now(), store.config.forgetting_curve
+    settled, pending = _Settled(), Pending(store)
     stored = {*order.new_memory_ids, *order.merged_memory_ids}
+
+    def may(reader: Reader) -> Mask:
+        allowed = everything(reader)
+        if replaced is not None:
+            allowed[reader.index.slot(replaced)] = False
+        return allowed
+
     embedded = (
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
     )
     for memory in embedded:
-        candidates = possible_duplicates(store, memory)
-        if replaced is not None:
-            candidates[store.reader.index.slot(replaced)] = False
-        alike, known = duplicate_of(store, memory, candidates, threshold=OBSERVATION_COSINE)
-        if is_forgotten(store, memory, threshold=OBSERVATION_COSINE, alike=alike):
+        found = settle(store, memory, threshold=OBSERVATION_COSINE, may=may)
+        if found.state in ("forgotten", "decided"):
             settled.forgotten += 1
-        elif known is None:
-            settled.writes += [memory, *_episode_links(order, memory, now)]
+        elif found.state == "new":
+            settled.writes += [memory, *_episode_links(order, memory, pending.now)]
             settled.added.append(id_of(memory))
-        elif known.id not in settled.merged and known.id not in stored:
-            after = merged(known, memory, now, curve, takes_text=False)
-            event = merge_event(known, after, candidate=memory, now=now)
-            settled.writes.append(event)
-            settled.merged.append(known.id)
+        elif found.memory and (known := id_of(found.memory)) not in (*settled.merged, *stored):
+            settled.writes.append(pending.merge(found.memory, memory, takes_text=False))
+            settled.merged.append(known)
     return settled
 
 

@@ -1,18 +1,20 @@
-"""Consolidation of one build log, and the joint embedding of candidates from several."""
+"""Consolidation of one build log: its candidates, the records of what else happened, and the joint embedding of several logs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from memgraph.lifecycle.intake.record import commit_fields, record_of
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
+from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import source_id
-from memgraph.model.memory import RECORD_SOURCE
+from memgraph.model.memory import RECORD_SOURCE, EpisodicMemory, FileChange
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row
+from memgraph.text.cutting import whole_sentences
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +121,9 @@ class BuildRun:
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
         """Return the result; without a notice it reports the extractor's notice and the number left out."""
-        said = f"{self.forgotten} left out because they repeat a forgotten memory" if self.forgotten else None
+        said = (
+            f"{self.forgotten} left out because they repeat what was forgotten or replaced" if self.forgotten else None
+        )
         own_notice = "; ".join(filter(None, [self.extraction.notice, said])) or None
         return ConsolidationResult(
             build_id=self.log.build_id,
@@ -187,3 +191,47 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
         "reason": memory.reason or "proposed by the extractor",
     }
     return candidate.model_copy(update={"memory": memory.model_copy(update=updates)})
+
+
+RELEVANCE = 0.5
+"""Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
+
+
+def record_of(log: BuildEventLog, task: BuildTask) -> Candidate | None:
+    """Return the record of a commit; None for what only brings in another one, and for a log of another source.
+
+    Its text is the whole message without trailers and markup, up to `MAX_CONTENT_CHARS` and cut at a sentence.
+    """
+    if log.source != "git" or task.repeats:
+        return None
+    memory = EpisodicMemory(
+        content=whole_sentences(" ".join((task.text or task.description).split()), MAX_CONTENT_CHARS),
+        outcome="negative" if task.outcome == "failure" else "positive",
+        occurred_at=task.occurred_at,
+        agents_involved=[task.agent_name],
+        source_event_ids=[f"{log.build_id}/{task.task_id}"[:400]],
+        source=RECORD_SOURCE,
+        trust_class=log.trust_class,
+        relevance_score=RELEVANCE,
+        git_commit=task.task_id,
+        **commit_fields(task),
+    )
+    return Candidate(key=f"{task.task_id[:380]}:{RECORD_SOURCE}", memory=memory)
+
+
+def commit_fields(task: BuildTask) -> dict[str, Any]:
+    """Return what is known of a commit, as fields of a memory (`CommitFields`)."""
+    changes = [
+        FileChange(path=one.path, kind=one.kind, added=one.added or 0, removed=one.removed or 0, was=one.was)
+        for one in sorted(task.changes, key=lambda one: one.kind == "M")[
+            :MAX_ITEMS
+        ]  # what moved, came or went is not left out
+    ]
+    return {
+        "change_kind": task.kind,
+        "changes": changes,
+        "undoes": (task.undoes or [*filter(None, [task.reverts])])[:MAX_ITEMS],
+        "mends": task.mends,
+        "closes": [str(number) for number in task.closes[:MAX_ITEMS]],
+        "release": task.release,
+    }

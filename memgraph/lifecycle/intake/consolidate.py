@@ -18,14 +18,11 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
-from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import nearest, possible_duplicates
-from memgraph.lifecycle.dedup.equal_text import equal_memories
-from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.dedup.duplicates import nearest
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
-from memgraph.lifecycle.intake.batch import Batch
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
-from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.intake.settle import Pending, settle
 from memgraph.lifecycle.intake.undone import Undone
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
@@ -41,7 +38,7 @@ from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, LanguageModel, Row
 from memgraph.privacy import classified
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.records import Write, with_vector
+from memgraph.store.commit.records import Write
 
 _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
@@ -157,13 +154,13 @@ class ConsolidationPipeline:
         with self._store.exclusive():  # new and duplicate must still be valid at the commit
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             by_build: dict[BuildRun | None, list[Write]] = {}
-            batch = Batch(self._store.now())
+            pending = Pending(self._store)
             undone = Undone(self._store.reader, fresh, *released)
             for build in fresh:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
-                    self._settle(build, batch, by_build.setdefault(build, []))
-            for by, event in undone.events({one for build in fresh for one in build.added}, batch.now):
+                    self._settle(build, pending, by_build.setdefault(build, []))
+            for by, event in undone.events({one for build in fresh for one in build.added}, pending.now):
                 by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
             for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
@@ -224,8 +221,7 @@ class ConsolidationPipeline:
             found = self._store.get_memory(existing.id)
             if found is None:
                 raise NotFoundError("memory", str(existing.id))
-            now = self._store.now()
-            _, write = self._merged(found, candidate, now)
+            write = Pending(self._store).merge(found, candidate)
             scope: WriteScope = "task" if found.task_id else "global"
             self._store.commit(scope, [write], task_id=found.task_id)
             return self._store.read_memories([found.id])[0]
@@ -277,7 +273,7 @@ class ConsolidationPipeline:
         build.choose(extraction, self._config.max_memories_per_extraction)
         build.spent_s = self._timer() - began
 
-    def _settle(self, build: BuildRun, batch: Batch, writes: list[Write]) -> None:
+    def _settle(self, build: BuildRun, pending: Pending, writes: list[Write]) -> None:
         """Decide for each candidate: new, duplicate or forgotten. When the time is up, the rest waits for the next run.
 
         This step has its own time limit: what was embedded in time is stored.
@@ -296,19 +292,15 @@ class ConsolidationPipeline:
                 build.complete = False
                 break
             memory = classified(candidate.memory)
-            alike, duplicate = self._duplicate_of(memory, batch)
-            threshold = self._config.deduplication_threshold
-            if memory.id in rejected or is_forgotten(self._store, memory, threshold=threshold, alike=alike):
+            found = settle(self._store, memory, threshold=self._config.deduplication_threshold, pending=pending)
+            if found.state in ("forgotten", "decided"):
                 build.forgotten += 1
-            elif duplicate:
-                after, write = self._merged(duplicate, memory, batch.now)
-                writes.append(write)
-                batch.touch(after)
+            elif found.state == "known" and found.memory:
+                writes.append(pending.merge(found.memory, memory))
                 build.merged += 1
                 self._record(build, build.record_beside(candidate), rejected, writes)
-            elif memory.id not in batch.touched and self._store.reader.index.slot(id_of(memory)) < 0:
-                writes.append(memory)
-                batch.add(memory)
+            elif found.state == "new":
+                writes.append(pending.add(memory))
                 build.added.append(id_of(memory))
             build.consumed.append(candidate.key or "")
         build.spent_s += self._timer() - began
@@ -320,28 +312,3 @@ class ConsolidationPipeline:
         if record and record.memory.id not in rejected and self._store.reader.index.slot(id_of(record.memory)) < 0:
             writes.append(classified(record.memory))
             build.recorded += 1
-
-    def _merged(self, known: AgentMemory, candidate: AgentMemory, now: str) -> tuple[AgentMemory, Write]:
-        """Return a memory with what a candidate adds to it, and what is to be written; its vector is, if its text changes."""
-        after = merged(known, candidate, now, self._store.config.forgetting_curve)
-        event = merge_event(known, after, candidate=candidate, now=now)
-        return after, with_vector(event, after.embedding if after.content != known.content else None)
-
-    def _duplicate_of(self, memory: AgentMemory, batch: Batch) -> tuple[float, AgentMemory | None]:
-        """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
-
-        Where one of two has no vector, they count as the same only if their texts are equal.
-        """
-        mask = possible_duplicates(self._store, memory)
-        threshold = self._config.deduplication_threshold
-        cosine, found = -1.0, None
-        if memory.embedding is not None:
-            stored = nearest(self._store, memory.embedding, mask, threshold=threshold, of=memory)
-            near = stored, batch.nearest(memory, threshold)
-            cosine, found = max(near, key=lambda pair: pair[0])
-            found = found if cosine >= threshold else None
-            mask &= ~self._store.reader.has_vector()
-        if found is None:
-            found = next(iter(equal_memories(self._store.reader, memory.content, mask)), None) or batch.equal(memory)
-            cosine = 1.0
-        return (cosine, batch.touched.get(id_of(found), found)) if found else (-1.0, None)

@@ -1,29 +1,37 @@
-"""Observations: facts and preferences learned by agents; known ones are merged (seed 2, §1.1)."""
+"""What agents report: facts and preferences, which are merged where known, and what they did, with the user's feedback (seed 2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates, told_with
-from memgraph.lifecycle.dedup.merge import merge_event, merged
-from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
-from memgraph.lifecycle.intake.episodes import episode_of, redacted
-from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
+from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, settle
 from memgraph.lifecycle.run.embedding import vectors_of
-from memgraph.model.agent_input import Observation
+from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked
-from memgraph.model.memory import AgentMemory, SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
-from memgraph.model.results.learning import SavedObservation
+from memgraph.model.memory import (
+    OUTCOME_OF_WORD,
+    AgentMemory,
+    EpisodicMemory,
+    Outcome,
+    SemanticMemory,
+    StoredEpisodicMemory,
+    Vector,
+    id_of,
+)
+from memgraph.model.results.learning import SavedEpisode, SavedObservation
 from memgraph.privacy import OWNER, Access, Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.visibility import Permits, everything, readable
-from memgraph.store.commit.records import Write, with_vector
-from memgraph.text.cutting import split_text
+from memgraph.store.access.visibility import readable
+from memgraph.store.commit.records import Write
+from memgraph.text.cutting import cut, fitted, split_text
+from memgraph.text.sentences import ended
 
 SOURCE = "observation"
 _FORGOTTEN = "it says again what was forgotten; `memgraph unforget` takes that back"
@@ -71,9 +79,9 @@ def save_observation(
             _memory(store, observation, episode, part, vector, privacy, source)
             for part, vector in zip(texts, vectors, strict=True)
         ]
-        settled = [_settled(store, part, may) for part in parts]
-        pairs = [one for one in settled if not isinstance(one, str)]
-        why = list(dict.fromkeys(one for one in settled if isinstance(one, str)))
+        settled = [(part, settle(store, part, threshold=OBSERVATION_COSINE, may=may)) for part in parts]
+        pairs = [(part, found.memory) for part, found in settled if found.state in ("new", "known")]
+        why = list(dict.fromkeys(_why(found) for _, found in settled if found.state not in ("new", "known")))
         notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
             return SavedObservation(
@@ -133,73 +141,189 @@ def _memory(
     )
 
 
-def _settled(
-    store: AgentMemoryStore, part: SemanticMemory, may: Permits
-) -> tuple[SemanticMemory, StoredMemory | None] | str:
-    """Return a part and the matching memory in force, if any; or why the part is left out."""
-    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain) & may(store.reader)
-    alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
-    if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike, may=may):
+def _why(found: Settled) -> str:
+    """Return why a part is left out."""
+    if found.state != "decided" or found.memory is None:
         return _FORGOTTEN
-    if known is None and (pair := decided_against(store, part, threshold=OBSERVATION_COSINE, may=may)) is not None:
-        older, newer = pair
-        return f"it says again what the user replaced; `memgraph unsupersede {older} --by {newer}` takes that back"
-    return part, known
+    undone = f"`memgraph unsupersede {found.memory.id} --by {found.by}`"
+    return f"it says again what the user replaced; {undone} takes that back"
 
 
 def _merge(
     store: AgentMemoryStore,
-    pairs: Sequence[tuple[SemanticMemory, StoredMemory | None]],
+    pairs: Sequence[tuple[SemanticMemory, AgentMemory | None]],
     episode: StoredEpisodicMemory | None,
 ) -> list[str]:
     """Merge each part into its match, once per match; return the ids of the matches."""
-    now, writes = store.now(), list[Write]()
-    merges = {known.id: (part, known) for part, known in reversed(pairs) if known}
-    for part, known in merges.values():
-        after = merged(known, part, now, store.config.forgetting_curve)
-        vector = after.embedding if after.content != known.content else None
-        writes.append(with_vector(merge_event(known, after, candidate=part, now=now), vector))
-        ends = (episode.id, known.id) if episode else None
-        if ends and store.reader.record("SUPPORTS", ends) is None:
-            writes.append(MemoryLinked(source_id=ends[0], relation="SUPPORTS", target_id=ends[1], created_at=now))
+    pending, writes = Pending(store), list[Write]()
+    for known_id, (part, known) in {id_of(known): (part, known) for part, known in reversed(pairs) if known}.items():
+        writes.append(pending.merge(known, part))
+        if episode and store.reader.record("SUPPORTS", (episode.id, known_id)) is None:
+            ends = {"source_id": episode.id, "relation": "SUPPORTS", "target_id": known_id}
+            writes.append(MemoryLinked(**ends, created_at=pending.now))
     task_id = pairs[0][0].task_id
     store.commit("task" if task_id else "global", writes, task_id=task_id)
-    return [known.id for _, known in pairs if known]
+    return [id_of(known) for _, known in pairs if known]
 
 
-def decided_against(
-    store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, may: Permits = everything
-) -> tuple[str, str] | None:
-    """Return the ids of the memory that one says again and of the one by which the user replaced it; None if there is no such decision.
+T = TypeVar("T", Episode, Observation, Feedback)
 
-    Decisions of the user stand: what they superseded is hidden from deduplication, so a repetition by an agent would be added as
-    a new memory, newer than the one that the user kept. Of what the writer may not have (`may`) nothing is named. Reads the journal, if there is a superseded memory of the same meaning.
+_LIKED = ("love", "like")
+_FAILURE = "failure"
+"""The tag of negative episodes."""
+_WORD_OF: dict[Outcome, str] = {
+    "positive": "success",
+    "negative": "failure",
+    "neutral": "partial",
+    "unknown": "pending",
+}
+_FEEDBACK_CHARS = 160
+_DAY_CHARS = len("2026-01-01")
+_ENDS = ".!?…。！？:;"
+
+
+def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
+    """Store a complete interaction: its parts verbatim, and a text composed of them for search and display.
+
+    Each call stores one episode, even if equal ones exist.
+
+    Raises
+    ------
+    InvalidInputError
+        A field is invalid; nothing is stored.
     """
-    if memory.trust_class == "user":
-        return None
-    reader = store.reader
-    index = reader.index
-    visible = may(reader)
-    mask = (
-        visible
-        & index.column("is_live")
-        & ~index.column("is_suppressed")
-        & ~index.column("is_archived")
-        & reader.superseded()
+    episode, secrets = redacted(store, episode)
+    content = _composed(
+        (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
     )
-    mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
-    mask &= told_with(store, memory)
-    if not mask.any():
-        return None
-    _, known = duplicate_of(store, memory, mask, threshold=threshold)
-    if known is None:
-        return None
-    newer = {
-        link.source_id
-        for link in store.links(known.id)
-        if link.relation == "SUPERSEDES" and link.target_id == known.id and visible[index.slot(link.source_id)]
-    }
-    links = (event.payload for event in reader.history(known.id) if event.actor == "user")
-    decisions = (made for made in links if isinstance(made, MemoryLinked) and made.relation == "SUPERSEDES")
-    by = next((made.source_id for made in decisions if made.target_id == known.id and made.source_id in newer), None)
-    return None if by is None else (known.id, by)
+    privacy = inferred(episode.context, f"{episode.situation}\n{episode.reasoning}\n{episode.action}")
+    memory = EpisodicMemory(
+        content=content,
+        situation=episode.situation,
+        reasoning=episode.reasoning,
+        action=episode.action,
+        outcome=episode.outcome,
+        user_feedback=episode.user_feedback,
+        mission_id=episode.mission_id,
+        agent_type=episode.agent_name,
+        agents_involved=[episode.agent_name] if episode.agent_name else [],
+        domain=privacy.domain,
+        privacy_tier=episode.privacy_tier or privacy.tier,
+        project_id=episode.project,
+        task_id=episode.task_id,
+        session_id=episode.session_id,
+        build_id=episode.build_id,
+        occurred_at=episode.occurred_at,
+        trust_class=episode.trust_class,
+        tags=episode.tags or [],
+        reason="an agent recorded what it did",
+        source="episode",
+    )
+    kept = store.insert_memory(memory)
+    notice = privacy.notice if episode.privacy_tier is None else None
+    return SavedEpisode(episode_id=kept.id, notice=notice, secrets_redacted=secrets)
+
+
+def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> StoredEpisodicMemory:
+    """Record the user's feedback on an episode: love and like make it a success, meh a failure, whatever it was before.
+
+    The word is stored as the origin of the outcome. Day, word and comment are appended to ``user_feedback`` as a new
+    line beside what was recorded before, and word and comment to the text. Love and like raise the relevance as one use does, once until the feedback changes, without
+    counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the last
+    feedback writes nothing.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such episode.
+    InvalidInputError
+        The id names a memory that is not an episode.
+    ModelMismatchError
+        The store has changed its embedding model meanwhile; nothing is changed, and a retry succeeds.
+    """
+    feedback, _ = redacted(store, feedback)
+    drafted = _changes(store, episode_of(store, episode_id), feedback)
+    texts = [drafted["content"]] if "content" in drafted else []
+    embedder = store.embedder
+    ready = dict(zip(texts, vectors_of(embedder, texts), strict=True))
+    with store.exclusive():
+        found = episode_of(store, episode_id)
+        changes = _changes(store, found, feedback)
+        vector = ready.get(changes.get("content", ""))
+        if vector is not None:
+            store.check_embedder(embedder)  # the store may have changed its model meanwhile
+            changes["embedding"] = vector
+        if changes:
+            store.curation.states.update_memory(found.id, **changes)  # it is the user's
+        return episode_of(store, episode_id)
+
+
+def episode_of(store: AgentMemoryStore, episode_id: str) -> StoredEpisodicMemory:
+    """Return an episode.
+
+    Raises
+    ------
+    NotFoundError
+        No memory has this id.
+    InvalidInputError
+        The id names a memory that is not an episode.
+    """
+    found = store.get_memory(episode_id)
+    if found is None:
+        raise NotFoundError("episode", episode_id)
+    if not isinstance(found, StoredEpisodicMemory):
+        raise InvalidInputError(f"names a {found.type} memory, not an episode", field="episode_id", value=episode_id)
+    return found
+
+
+def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedback) -> dict[str, Any]:
+    """Return the fields that feedback changes: none if it was given before."""
+    recorded = episode.user_feedback or ""
+    if feedback.is_last_of(recorded) and episode.outcome_word == feedback.feedback:
+        return {}
+    said = feedback.after(recorded, day=store.now()[:_DAY_CHARS], recorded_on=(episode.occurred_at or "")[:_DAY_CHARS])
+    changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
+    parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
+    if episode.content == _composed(
+        parts, episode.outcome, episode.user_feedback
+    ):  # otherwise somebody has changed the text
+        changes["content"] = _composed(parts, OUTCOME_OF_WORD[feedback.feedback], said)
+    if feedback.feedback in _LIKED and _FAILURE in episode.tags:
+        changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
+    if feedback.feedback in _LIKED and episode.outcome_word not in _LIKED:
+        curve = store.config.forgetting_curve
+        changes["relevance_score"] = min(episode.relevance_score + curve.reinforcement_boost, curve.max_relevance)
+    return changes
+
+
+def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
+    """Return an agent's text without its secrets, and the number of secrets.
+
+    This comes before any truncation: a truncated secret would not be recognised.
+    """
+    return redact_any(said) if store.config.redact_secrets else (said, 0)
+
+
+def _composed(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:
+    """Return situation, reasoning, action and result in one line that fits into a memory."""
+    ending = f"Outcome: {_WORD_OF[outcome]}."
+    if said := _newest(feedback or ""):
+        ending += f" User feedback: {said}"
+    labels = ("", "Reasoning: ", "Action: ")
+    plain = [" ".join(part.split()) for part in parts]
+    frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space after each
+    shortened = fitted(plain, MAX_CONTENT_CHARS - frame)
+    return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, shortened, strict=True)), ending])
+
+
+def _newest(feedback: str) -> str:
+    """Return the latest lines of feedback that fit into a memory's text, as sentences in order."""
+    lines = [line for line in (" ".join(undated(line).split()) for line in feedback.split("\n")) if line]
+    said = _sentence(cut(lines.pop(), _FEEDBACK_CHARS)) if lines else ""
+    while lines and len(longer := f"{_sentence(lines.pop())} {said}") <= _FEEDBACK_CHARS:
+        said = longer
+    return said
+
+
+def _sentence(text: str) -> str:
+    return ended(text, ends=_ENDS, closing="")

@@ -13,17 +13,17 @@ from typing import Any, Literal
 
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import of_scope
-from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import united
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
+from memgraph.lifecycle.intake.settle import settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.payload import Actor
-from memgraph.model.memory import PrivacyTier, SemanticMemory, StoredMemory
+from memgraph.model.memory import AgentMemory, PrivacyTier, SemanticMemory, StoredMemory, id_of
 from memgraph.privacy import OWNER, Access
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, readable
+from memgraph.store.query import Mask, Reader
 from memgraph.text.cutting import shortened, split_text
 
 SOURCE = "remember"
@@ -115,9 +115,10 @@ def remember_text(
 
 def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory], actor: Actor, may: Permits) -> Remembered:
     """Store parts that are not known, and settle what follows from them; under the writer lock."""
-    known = [_known(store, part) for part in parts] if actor == "user" else []
-    if (found := [one for one in known if one is not None]) and len(found) == len(parts):
-        return _again(store, found, parts[0].tags)
+    settled = [settle(store, part, threshold=None, may=_users).memory for part in parts] if actor == "user" else []
+    known = [one for part, one in zip(parts, settled, strict=False) if one and _is_said_again(part, one)]
+    if len(known) == len(parts):
+        return _again(store, known, parts[0].tags)
     kept = store.insert_parts(parts, actor=actor)
     repeated = Counter(part.content for part in parts)
     ids = [memory.id for memory in kept]
@@ -133,37 +134,29 @@ def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory], actor: Ac
     return Remembered(memories, replaced=replaced, notice=described(result))
 
 
-def _known(store: AgentMemoryStore, part: SemanticMemory) -> StoredMemory | None:
-    """Return the memory in which the user said the same before: one in force, else a forgotten one."""
-    reader = store.reader
-    index = reader.index
-    same = (index.column("trust") == TRUST.index("user")) & ~reader.superseded()
-    same &= of_scope(store, "project", part.project_id) & of_scope(store, "task", None)
-    for state in (None, "suppressed"):
-        mask = reader.listed(type="semantic", state=state) & same
-        for memory in equal_memories(reader, part.content, mask):
-            is_hidden = memory.archived_at is not None or memory.invalid_at is not None
-            if memory.source == SOURCE and not is_hidden and _is_as_private(memory, part):
-                return memory
-    return None
+def _users(reader: Reader) -> Mask:
+    """Return what the user said, and has not replaced."""
+    said: Mask = reader.index.column("trust") == TRUST.index("user")
+    return said & ~reader.superseded()
 
 
-def _is_as_private(known: StoredMemory, part: SemanticMemory) -> bool:
-    """Return whether a known memory is at least as private as the new one was said to be, and of its domain if one was named."""
-    is_as_strict = TIERS.index(known.privacy_tier) >= TIERS.index(part.privacy_tier)
-    return is_as_strict and part.domain in (None, known.domain)
+def _is_said_again(part: SemanticMemory, known: AgentMemory) -> bool:
+    """Return whether the user asked to remember the same before, at least as privately, and of this domain if one is named."""
+    is_hidden = known.archived_at is not None or known.invalid_at is not None
+    is_as_private = TIERS.index(known.privacy_tier) >= TIERS.index(part.privacy_tier)
+    return known.source == SOURCE and not is_hidden and is_as_private and part.domain in (None, known.domain)
 
 
-def _again(store: AgentMemoryStore, known: Sequence[StoredMemory], tags: Sequence[str]) -> Remembered:
+def _again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str]) -> Remembered:
     """Pin known memories, with these tags too, and restore them if they were forgotten. A fact that is said again as a rule is one."""
     result = store.curation.change(
-        [memory.id for memory in known],
+        [id_of(memory) for memory in known],
         lambda memory, _row, _now: {
             "is_pinned": True,
             "is_suppressed": False,
             "tags": united([tag for tag in memory.tags if tag.casefold() != FACT_TAG], list(tags)),
         },
     )
-    memories = store.read_memories([memory.id for memory in known])
     action: Literal["known", "restored"] = "restored" if any(one.is_suppressed for one in known) else "known"
+    memories = store.read_memories([id_of(memory) for memory in known])
     return Remembered(memories, action, event=result.event)

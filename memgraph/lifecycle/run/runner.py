@@ -168,7 +168,7 @@ def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Co
         if len(batches[-1]) + len(unit) > _MOST_IN_A_COMMIT:
             batches.append([])
         batches[-1].extend(unit)
-    return [Commit(batch, task_id) for batch in batches]
+    return [Commit(batch, task_id) for batch in batches if batch]
 
 
 def _committed(

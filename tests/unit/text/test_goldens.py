@@ -23,7 +23,7 @@ from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.extractive_text import when
-from memgraph.lifecycle.intake import episodes
+from memgraph.lifecycle.intake import observations
 from memgraph.retrieval.stages.time_phrases import spans_in
 from memgraph.text.attempts import sentence
 from memgraph.text.calendar import in_words
@@ -99,7 +99,7 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "fitting": lambda text: _fitting(f"{text} " * 8)[-2 * LIMIT :],
     "ended, of evidence": ended,
     "ended, of findings": sentence,
-    "ended, of episodes": episodes._sentence,
+    "ended, of episodes": observations._sentence,
     "ended": lambda text: ended(text, ends=".!?", closing=""),
     "cut": lambda text: cut(text, LIMIT),
     "preview": preview,

@@ -257,7 +257,7 @@ def _result_line(result: AnswerResult) -> str:
     if result.merged_memory_ids:
         parts.append(f"{len(result.merged_memory_ids)} merged into existing ones")
     if result.forgotten:
-        parts.append(f"{result.forgotten} left out because they repeat a forgotten one")
+        parts.append(f"{result.forgotten} left out because they repeat what was forgotten or replaced")
     if result.refused:
         parts.append(f"{count(result.refused, 'statement')} refused{_next_step(result)}")
     if result.secrets_redacted:

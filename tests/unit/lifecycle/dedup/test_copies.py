@@ -8,7 +8,7 @@ import pytest
 
 import memgraph
 from memgraph import EpisodicMemory, SemanticMemory
-from memgraph.lifecycle.dedup.copies import merge_copies
+from memgraph.lifecycle.dedup.near_duplicates import merge_copies
 from memgraph.model.build import Candidate
 
 TEXT = "Use pnpm and never npm in the shop"
@@ -56,6 +56,7 @@ def in_force(memory: memgraph.MemGraph) -> list[Any]:
         (remember, observe, ingest),
         (ingest, observe, remember),
         (observe, remember, ingest),
+        (observe, remember, observe),
         (remember, remember),
         (ingest, remember, remember),
     ],

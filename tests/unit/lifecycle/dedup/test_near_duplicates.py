@@ -11,9 +11,8 @@ import pytest
 
 from memgraph.embedding import NoEmbedder
 from memgraph.lifecycle.dedup import near_duplicates as module
-from memgraph.lifecycle.dedup.near_duplicates import PHASE, merge_near_duplicates
-from memgraph.lifecycle.dedup.sameness import says_the_same
-from memgraph.lifecycle.dedup.word_index import WordIndex
+from memgraph.lifecycle.dedup.near_duplicates import PHASE, WordIndex, merge_near_duplicates
+from memgraph.lifecycle.dedup.same import same
 from memgraph.model.events.records import SleepAdvanced
 from memgraph.model.memory import parse_memory
 from memgraph.text.words import overlap
@@ -141,11 +140,10 @@ class TestMerged:
     ) -> None:
         monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
         monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 4)
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._BATCH", 2)
         for number in range(1, 13):
             keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
         seen: list[int] = []
-        asked = iter([False] * 5)
+        asked = iter([False])
         result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), on_portion=seen.append)
         assert (result.complete, len(seen)) == (False, 2)
         store.commit(
@@ -162,10 +160,22 @@ class TestMerged:
         assert seen == sorted(set(seen))
         assert gone(store) == [4, 6, 8, 10, 11, 12]  # 11 says what 1 does
 
-    def test_the_rest_waits_when_the_time_is_up(self, store: Any) -> None:
-        keep(store, memory(1), memory(2, LONGER))
+    def test_the_first_portion_is_done_and_the_rest_waits_when_the_time_is_up(
+        self, store: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 2)
+        keep(store, memory(1), memory(2, LONGER), memory(3))
         result = merge_near_duplicates(store, is_time_up=lambda: True)
-        assert (result.merged, result.complete) == (0, False)
+        assert (result.merged, result.complete) == (1, False)
+
+    def test_two_texts_that_say_more_in_their_own_way_do_not_meet_through_a_third(self, store: Any) -> None:
+        keep(store, memory(1), memory(2, LONGER), memory(3, f"{TEXT}. The bank asked for it"))
+        for number in (2, 3):
+            store.update_memory(id_of(number), embedding=store.get_memory(id_of(1)).embedding)
+        assert merge_near_duplicates(store).merged == 1
+        assert merge_near_duplicates(store).merged == 0
+        assert gone(store) == [2]
 
 
 APART: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -232,17 +242,17 @@ def test_concurrent_writes_are_respected(store: Any, monkeypatch: pytest.MonkeyP
     keep(store, memory(1), memory(2, LONGER), memory(3, project_id="bank"))
 
     def judged(one: Any, other: Any) -> bool:
-        monkeypatch.setattr(module, "says_the_same", says_the_same)
+        monkeypatch.setattr(module, "same", same)
         store.update_memory(id_of(2), content=LONGER.replace("run", "never run"))
-        return says_the_same(one, other)
+        return same(one, other)
 
-    monkeypatch.setattr(module, "says_the_same", judged)
+    monkeypatch.setattr(module, "same", judged)
     result = merge_near_duplicates(store)
     assert (result.merged, result.complete) == (0, True)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("one", "other", "is_same"),
     [
         ("Use pnpm and not npm in this repository", "In this repository use pnpm and not npm", True),
         ("The cache is cold after a deploy", "The cache is cold after a deploy. This surprises newcomers", True),
@@ -290,10 +300,10 @@ def test_concurrent_writes_are_respected(store: Any, monkeypatch: pytest.MonkeyP
         ("On 2026-01-05 the login failed behind the proxy", "On 2026-02-09 the login failed behind the proxy", False),
     ],
 )
-def test_whether_one_can_stand_for_both(one: str, other: str, same: bool) -> None:
+def test_whether_one_can_stand_for_both(one: str, other: str, is_same: bool) -> None:
     pair = [parse_memory({"type": "semantic", "content": text}) for text in (one, other)]
-    assert says_the_same(*pair) is same
-    assert says_the_same(*reversed(pair)) is same
+    assert same(*pair) is is_same
+    assert same(*reversed(pair)) is is_same
 
 
 def test_reports_of_one_failure_may_differ_in_time_and_address() -> None:
@@ -305,8 +315,8 @@ def test_reports_of_one_failure_may_differ_in_time_and_address() -> None:
     one, other, another = (
         parse_memory({"type": "episodic", "content": text, "failure_fingerprint": "f00"}) for text in texts
     )
-    assert says_the_same(one, other)
-    assert not says_the_same(other, another)
+    assert same(one, other)
+    assert not same(other, another)
 
 
 def test_a_failure_reported_again_is_the_same() -> None:
@@ -314,22 +324,44 @@ def test_a_failure_reported_again_is_the_same() -> None:
         parse_memory({"type": "episodic", "content": text, "outcome": "negative"})
         for text in ("Tokens failed", "Refresh tokens failed again", "Tokens never failed again")
     )
-    assert says_the_same(first, again)
-    assert says_the_same(again, first)
-    assert not says_the_same(first, other)
+    assert same(first, again)
+    assert same(again, first)
+    assert not same(first, other)
 
 
-def test_what_an_event_adds_may_be_another_event() -> None:
-    texts = ("Fix the login of the shop", "Fix the login of the shop. The cookie was lost")
-    assert not says_the_same(*(parse_memory({"type": "episodic", "content": text}) for text in texts))
+def test_two_commits_are_the_same_only_in_equal_words() -> None:
+    texts = (
+        "Fix the login of the shop",
+        "Fixed the login of the shop",
+        "Fix the login of the shop. The cookie was lost",
+    )
+    one, equal, more = (
+        parse_memory({"type": "episodic", "content": text, "git_commit": f"{number}" * 40})
+        for number, text in enumerate(texts)
+    )
+    assert same(one, equal)
+    assert not same(one, more)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Tokens failed", "Sessions were dropped at sign-in"),
+        ("Token rotation failed under load", "Two requests that race refresh their tokens twice"),
+        ("The importer reads the rows twice", "Rows are duplicated when suppliers are loaded"),
+        ("Tokens failed", "Tokens failed because the proxy strips the header"),
+    ],
+)
+def test_near_texts_that_are_not_seen_to_differ_are_the_same(one: str, other: str) -> None:
+    pair = [parse_memory({"type": "episodic", "content": text}) for text in (one, other)]
+    assert same(*pair)
+    assert same(*reversed(pair))
 
 
 def test_the_word_index_finds_what_comparing_each_with_each_finds() -> None:
     chance = np.random.default_rng(20260201)
     texts = [frozenset(map(str, np.unique(chance.zipf(1.3, 12) % 40))) for _ in range(150)]
     index = WordIndex([*texts, frozenset()], least=0.7)
-    index.replace(3, 100)
-    texts[3] = texts[100]
     for place, own in enumerate(texts):
         wanted = {other for other, its in enumerate(texts) if other != place and overlap(own, its) > 0.7}
         assert {other for other, _ in index.like(place)} == wanted

@@ -6,7 +6,7 @@ import memgraph
 from memgraph.config import ConsolidationConfig
 from memgraph.errors import EmbeddingError
 from memgraph.lifecycle import ConsolidationPipeline
-from memgraph.lifecycle.intake.batch import Batch
+from memgraph.lifecycle.intake.settle import Pending, settle
 from memgraph.model.ids import new_id
 from memgraph.testing import FakeExtractor
 
@@ -76,18 +76,32 @@ def test_only_memories_of_the_same_kind_are_duplicates(store, other):
 
 
 @pytest.mark.parametrize("has_vector", [True, False])
-def test_memories_of_another_task_are_no_duplicates(embedder, has_vector):
-    vector = embedder.embed([TEXT])[0] if has_vector else None
+def test_memories_of_another_task_are_no_duplicates(store, has_vector):
+    vector = store.embedder.embed([TEXT])[0] if has_vector else None
     of_none, of_task = (
         memgraph.EpisodicMemory(id=new_id(), content=TEXT, embedding=vector, task_id=task) for task in (None, "t1")
     )
-    batch = Batch("2026-02-01T09:00:00.000Z")
-    batch.add(of_none)
+    pending = Pending(store)
+    pending.add(of_none)
     again = of_none.model_copy(update={"id": new_id()})
-    assert [batch.nearest(one, 0.9)[1] or batch.equal(one) for one in (of_task, again)] == [
-        None,
-        batch.touched[of_none.id],
-    ]
+    settled = [settle(store, one, threshold=0.9, pending=pending) for one in (of_task, again)]
+    assert [(one.state, one.memory and one.memory.id) for one in settled] == [("new", None), ("known", of_none.id)]
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "is_merged"),
+    [
+        ("Tokens failed", "Sessions were dropped at sign-in", True),
+        ("Tokens failed", "Tokens failed because the proxy strips the header", True),
+        ("The importer reads the rows twice", "Rows are duplicated when suppliers are loaded", True),
+        ("Tokens failed", "Tokens never failed", False),
+        ("The limit is 10 requests", "Requests are refused above 20", False),
+    ],
+)
+def test_what_is_near_enough_is_merged_unless_it_is_seen_to_differ(store, vector_at, known, said, is_merged):
+    store.insert_memory(episode(known, project_id="shop", embedding=vector_at(1.0)))
+    result = pipeline(store, [episode(said, embedding=vector_at(0.85))]).consolidate(log())
+    assert result.memories_deduplicated == is_merged
 
 
 def test_a_pinned_text_is_never_rewritten(store):
