@@ -1,4 +1,4 @@
-"""Long sessions of which the rules kept little: noted while a source is read, and made work orders at its end."""
+"""Long sessions: noted while a source is read, and made work orders at its end."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, Subject, excerpt_of
 from memgraph.model.build import BuildEventLog
-from memgraph.model.ids import natural_id
 from memgraph.model.results.learning import OrdersResult
 from memgraph.store import AgentMemoryStore
 
 LONG_EVENTS = 30
-"""Minimum number of events of a long session; the rules kept little if they kept less than one memory for so many."""
+"""Minimum number of events of a long session."""
 _EVENTS_OF_AN_INTERVENTION = 6
 """An intervention counts as so many tasks: users state in about one turn of five what holds beyond the task, and rules find half of it."""
 _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
@@ -57,15 +56,10 @@ class SessionWatch:
         (heappush if len(self._noted) < self._most else heappushpop)(self._noted, entry)
 
     def request_orders(self) -> OrdersResult:
-        """Make work orders for the noted sessions of which little was kept, within the budget of the day."""
-        little = [(log, many) for many, _, log in self._noted if self._kept(log) * LONG_EVENTS < many]
-        subjects = [subject for log, many in little for subject in subjects_of(log, many)]
+        """Make work orders for the noted sessions, within the budget of the day. How much the rules kept says nothing of what they missed."""
+        subjects = [subject for many, _, log in self._noted for subject in subjects_of(log, many)]
         self._noted = []
         return request_sessions(self._store, subjects)
-
-    def _kept(self, log: BuildEventLog) -> int:
-        row = self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id)) or {}
-        return int(row.get("extracted", 0)) + int(row.get("merged", 0))
 
 
 class _Watched:
