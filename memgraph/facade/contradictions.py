@@ -21,14 +21,7 @@ from memgraph.store import AgentMemoryStore
 
 @dataclass(frozen=True)
 class Contradictions:
-    """The contradictions between memories of a store.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    judge : callable
-        Returns the `Judge`, if there is one.
-    """
+    """The contradictions between memories of a store; `judge` returns the `Judge`, if there is one."""
 
     store: AgentMemoryStore
     judge: Callable[[], Judge | None] = lambda: None

@@ -204,9 +204,8 @@ _ENDED = re.compile(
 _SAYS_NOTHING = re.compile(
     r"^(?:you|we|i) (?:can|may|are allowed to) (?:now |always )?|\b(?:needs?|ha(?:ve|s)) to\b", re.IGNORECASE
 )
-_PAST = re.compile(
-    r"\b(?<!is )(?<!are )(?<!be )(?<!been )(?:\w{2,}ed|ran|took|saw|went|had|got|found|broke|was|were)\b", re.IGNORECASE
-)
+_PAST = re.compile(r"\b(?<!be )(?<!been )(?:\w{2,}ed|ran|took|saw|went|had|got|found|broke|was|were)\b", re.IGNORECASE)
+_PRESENT = re.compile(r"\b(?:is|are|must|should)\b", re.IGNORECASE)
 _RULE = re.compile(
     r"\b(?:always|never|must|only|should|shall|instead|rather than|prefers?|do not|don['’]t|not)\b", re.IGNORECASE
 )
@@ -298,7 +297,7 @@ def _claim(sentence: str) -> Claim:
             condition += rest if _CONDITIONAL_TAIL.match(rest) else ""
     read, is_denied = _read(_WORD.findall(now)[:_MAX_WORDS])
     words, is_change = _assigned(read)
-    is_past = words is read and _PAST.search(now) is not None
+    is_past = words is read and _PAST.search(now) is not None and _PRESENT.search(now) is None
     when, aside = (" ".join(analyse(part)) for part in (condition, rest))
     return Claim(tuple(words), is_denied, when, aside, is_change, is_rule, is_past, is_end)
 
@@ -356,7 +355,7 @@ def _assigned(words: list[Word]) -> tuple[list[Word], bool]:
 
 _LEAST_SHARED = 2
 """Content words that two claims must share besides those that differ."""
-_LEAST_ALIKE = 0.6
+_LEAST_ALIKE = 0.5
 """Minimum share of common words of two claims with different values."""
 _LONGEST_VALUE = 4
 _LITTLE = _stems("run running use using execute before after every each") | {IS, "you", "we"}
@@ -378,8 +377,6 @@ _NUMBERED = _stems(
     "issue step trial ticket pr section phase chapter line error code status http release milestone round stage part rule case attempt"
 )
 """What is told apart by numbers: another number is another thing."""
-_HELD_TO = frozenset("starts start ends end begins begin expire expires closes close opens open runs is are".split())
-"""Word forms as written: things that started, ran or were closed are events, which may recur with another result."""
 _SINGLE = _stems(
     "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
     "language version region zone timezone name email phone format encoding color colour deadline date time schedule password key "
@@ -394,7 +391,7 @@ _HAS_MANY = _stems(
 """Words whose objects do not exclude each other: supporting one version does not rule out another."""
 _PLACING = frozenset("in at on by to for under with from".split())
 _PLACED = frozenset(
-    "happens scheduled owned maintained managed led written built bundled read sent goes go named called".split()
+    "happens scheduled owned maintained managed led written built bundled signed read sent goes go named called".split()
 )
 _CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
 _IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
@@ -443,7 +440,7 @@ def _value(one: Claim, other: Claim, *, is_said: bool) -> Conflict | None:
     ):
         return None  # hosted on one thing, stored in another
     else:
-        is_plain = not any(_kind([word]) for word in (*value, *another))
+        is_plain = not any(_kind([word]) or word.norm in _PLACING | {"of", "and"} for word in (*value, *another))
         is_other = is_plain and _excludes(left, value, another, right, is_choice=is_choice)
     old, new = (" ".join(word.text for word in words)[:_SHOWN_CHARS] for words in (value, another))
     return Conflict("value", score, f"says “{new}” where the older one says “{old}”") if is_other else None
@@ -484,17 +481,15 @@ def _takes(kind: str, left: Sequence[Word], value: Word, right: Sequence[Word], 
     """Return whether an exact value here is the only one: not part of a name (the 1992 Olympics, issue 31), nor what is spoken of (tests on
     Python 3.10 are slow), nor one of several (on a 429). A time is if it is a deadline, a begin or an end: a mere event may recur.
     """  # noqa: D205
-    if not left or (right and (right[0].norm == IS or right[0].text.istitle())):
+    if not left or IS in (word.norm for word in right) or (right and right[0].text.istitle()):
         return False
     before = left[-1].norm
-    has_many = any(word.norm in _HAS_MANY or word.text == "tested" for word in (*left, *right)) and not _is_placed(left)
-    if before in _NUMBERED or has_many:
+    if before in _NUMBERED or (_has_many((*left, *right)) and not _is_placed(left)):
         return False
     if not kind.startswith(("number", "day")):
         return kind == "how often" or before == IS or before in _PLACING
     if (before == IS and kind == "day") or before in ("on", "at", "in"):
-        is_held = any(word.text.casefold() in _HELD_TO for word in left) and kind != "day"
-        return is_rule or is_held or _is_placed(left) or (kind == "day" and value.text.endswith("s"))
+        return _is_placed(left) or (kind == "day" and (is_rule or value.text.endswith("s")))
     return True
 
 
@@ -503,18 +498,23 @@ def _excludes(
 ) -> bool:
     """Return whether two words or names in this position exclude each other."""
     before, frame = left[-1].norm if left else "", {word.norm for word in (*left, *right)}
-    if frame & _HAS_MANY:
+    if _has_many((*left, *right)):
         return False
     ends = not right or not _says_something(right[0].norm)
     if before == IS:
         is_setting = any(_IDENTIFIER.search(word.text) for word in left)
-        return ends and (is_setting or bool(frame & _SINGLE) or left[-1].text.casefold() in _STANDS)
+        return ends and (is_setting or bool(frame & _SINGLE) or left[-1].text.casefold() in _STANDS - {"run", "listen"})
     if _is_placed(left) or _is_placed(left[:-1]):  # owned by Anna, owned by team Orca
         return ends
     if not left:  # Anna is the owner
         are_names = all(word.text[:1].isupper() for word in (*value, *other))
         return are_names and len(right) > 1 and right[0].norm == IS and right[1].norm in _SINGLE
     return is_choice and before in _CHOOSES and any(_says_something(word.norm) for word in right)
+
+
+def _has_many(frame: Sequence[Word]) -> bool:
+    """Return whether what a frame says may be so of several: what is tested or supported, unlike “the supported version”."""
+    return any((word.norm in _HAS_MANY and not word.text.endswith("ed")) or word.text == "tested" for word in frame)
 
 
 def _is_placed(left: Sequence[Word]) -> bool:
@@ -534,6 +534,7 @@ _GIVEN_UP = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"{_WHO}(?:migrate|move|switch|change|convert|port|upgrade|downgrade|transition|go|went)(?:d|ed)?(?P<part>(?: \S+){{0,4}}?) from {_OLD} (?:on)?to {_NEW}{_STOP}",
+        rf"{_WHO}(?:migrate|move|switch|change|went)(?:d|ed)? (?:over )?to {_NEW} from {_OLD}{_STOP}",
         rf"{_WHO}replaced? {_OLD} (?:with|by) {_NEW}{_STOP}",
         rf"^{_OLD} (?:is|are|was|were|has been|have been|got) (?:now )?replaced (?:with|by) {_NEW}{_STOP}",
         (
@@ -617,7 +618,11 @@ def _use_of(text: str, thing: str) -> Literal["general", "named", ""]:
     if any((found := form.search(text)) and found.groupdict().get("new") == thing for form in _GIVEN_UP):
         return use
     leads = before if before[-1] in _TO_A_USE else before[-1:]
-    return use if leads[-1] in ("is", "are") or not _USED_BY.isdisjoint(analyse(" ".join(leads))) else ""
+    return (
+        use
+        if leads[-1] in ("is", "are") or "done" in leads or not _USED_BY.isdisjoint(analyse(" ".join(leads)))
+        else ""
+    )
 
 
 def _terms(text: str) -> set[str]:

@@ -93,7 +93,6 @@ class Batch(NamedTuple):
 
     memory_ids: Sequence[str]
     confirmed: frozenset[str] = frozenset()
-    after_seq: int = 0
     through_seq: int = 0
 
 
@@ -203,7 +202,7 @@ def _batches_after(reader: Reader, since_seq: int) -> Iterator[Batch]:
 
     for touched, after, through, _is_last in changes_after(reader, since_seq, touched_by, most_memories=_BATCH):
         if touched or through - after > _MOST_REREAD:
-            yield Batch(list(touched), frozenset(confirmed), after, through)
+            yield Batch(list(touched), frozenset(confirmed), through)
         confirmed.clear()
 
 

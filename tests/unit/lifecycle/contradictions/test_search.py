@@ -422,7 +422,7 @@ class TestNear:
     """Pairs that are near by their meaning, and of which words do not decide."""
 
     OLD = "The release build of the shop is signed by the platform team"
-    NEW = "The release build of the shop is signed by a hardware key of Dana now"
+    NEW = "Dana signs the release build of the shop now"
 
     @pytest.fixture
     def both(self, memory: memgraph.MemGraph, say: Callable[..., str]) -> tuple[str, str]:
