@@ -38,13 +38,6 @@ class SavedGitLogReader(FileReader):
     Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets
     of the commits (8 bytes each), then commit by commit from the oldest. A log saved with ``--reverse`` is recognised by
     its dates.
-
-    Parameters
-    ----------
-    path : path-like
-        The text, in UTF-8 or UTF-16, optionally gzipped. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
-    project_id : str, optional
-        Default: the file's name without its suffixes.
     """
 
     kind = "gitlog"
