@@ -329,17 +329,7 @@ _MAX_HELD_TESTS = 5_000
 
 @dataclass
 class Failure:
-    """A failure, while its lines are being read.
-
-    Attributes
-    ----------
-    key : str
-        Tool, and the test's name or place and code: equal for the same failure in another run.
-    title : str
-        One line.
-    lines : list of str
-        The messages that belong to it.
-    """
+    """A failure, while its lines are being read: its key is equal for the same failure in another run."""
 
     key: str
     title: str

@@ -121,10 +121,7 @@ def plain_text(subject: str, body: str) -> str:
 def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int], list[int]]:
     """Return the numbers of the issues and pull requests that a text mentions, and of those that it closes, each once.
 
-    Parameters
-    ----------
-    repositories : collection of str
-        Names (``owner/name``, in lower case) of this repository: what names or links another one does not count.
+    What names or links another repository than one of these (``owner/name``, in lower case) does not count.
     """
     mentions: dict[int, None] = {}
     closes: dict[int, None] = {}
@@ -141,15 +138,10 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
 
 
 def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> CommitKind:
-    """Return what kind of change a commit is.
+    """Return what kind of change a commit is, which may be known to undo another one, and say that it closes an issue.
 
     In this order: it undoes another; its title is a version, or raises one of a dependency; it changes nothing but
     documentation or tests; the prefix of its title; its first word; it closes an issue.
-
-    Parameters
-    ----------
-    undoes, closes : bool
-        Whether it is known to undo another commit, and says that it closes an issue.
     """
     title = title[:_MAX_TITLE_CHARS].strip()
     prefix = _PREFIX.match(title)
@@ -294,19 +286,7 @@ class FileChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit from either source.
-
-    Attributes
-    ----------
-    author : str
-        The person, however the commit spells it.
-    when : datetime
-        Its author's time.
-    message : str
-        All of it.
-    release : str
-        The first one that contains it.
-    """
+    """One commit: `author` is the person, however the commit spells the name, and `release` the first that contains it."""
 
     sha: str
     author: str

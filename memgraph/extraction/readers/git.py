@@ -90,13 +90,7 @@ class GitReader:
     has gained. So commits of a branch that is merged later come at the end, whatever their dates, and earlier ones keep
     their places. If the cursor's commits are missing or no longer in HEAD's history (a rebase, another branch, a
     shallow clone with another depth), all of it is read again: consolidation is idempotent.
-
-    Parameters
-    ----------
-    path : path-like
-        A work tree, a directory inside one, or a bare repository.
-    project_id : str, optional
-        Default: the name of the repository's directory.
+    The path is that of a work tree, a directory inside one, or a bare repository, whose directory names the project.
     """
 
     kind = "git"

@@ -19,6 +19,7 @@ from memgraph.extraction.readers.files import (
     named,
     one_line,
     time_of,
+    without_ansi,
 )
 from memgraph.extraction.readers.source import MAX_WHOLE_BYTES, Document, FileReader, Part
 from memgraph.model.build import BuildTask, TaskOutcome
@@ -39,7 +40,6 @@ _WRONG_STATUS = frozenset({"fail", "failed", "failure", "error"})
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding=["']([A-Za-z][\w.-]{0,40})""")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_COLOUR = re.compile("\x1b\\[[0-9;]{0,20}[A-Za-z]")
 
 
 class _InLargeParts(StringIO):
@@ -102,7 +102,7 @@ def _legal(data: bytes) -> str:
     if encoding.startswith(("utf", "ucs")):  # a declaration that can be read byte by byte is not in UTF-16
         encoding = "utf-8-sig"
     text = _REFERENCE.sub(_allowed, data.decode(encoding, "replace").lstrip())
-    return _ILLEGAL.sub("", _COLOUR.sub("", text))
+    return _ILLEGAL.sub("", without_ansi(text))
 
 
 def _allowed(reference: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import codecs
 from array import array
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_tz
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +16,6 @@ from memgraph.extraction.readers.files import lines, opened
 from memgraph.extraction.readers.sittings import Spelling, grouped, persons
 from memgraph.extraction.readers.source import FileReader, SourceRecord
 from memgraph.text import lazy_re as re
-from memgraph.text.calendar import month_of
 
 MAX_LINE_BYTES = 64 * 1024
 _MAX_AUTHOR_BYTES = 1_000
@@ -25,16 +25,7 @@ _COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
 _CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
 _AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<([^>]*)>(?: (\d{1,19} [+-]\d{4,6}))?)?")
 _STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
-_CLOCK = r"(?P<time>\d\d:\d\d:\d\d)"
-_DATES = (
-    re.compile(
-        rf"(?:\w{{3}} )?(?P<month>[A-Z]\w\w) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})(?: (?P<zone>[+-]\d{{4,6}}))?"
-    ),
-    re.compile(rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?:[ T]{_CLOCK}\s*(?:Z|(?P<zone>[+-]\d\d:?\d\d))?)?"),
-    re.compile(
-        rf"(?:\w{{3}}, )?(?P<day>\d{{1,2}}) (?P<month>[A-Z]\w\w) (?P<year>\d{{4}}) {_CLOCK} (?P<zone>[+-]\d{{4,6}})"
-    ),
-)
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d))?\s*(Z|[+-]\d\d:?\d\d)?")
 _COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
 _SECONDS = re.compile(r"(\d{1,19})(?: [+-]\d{4,6})?")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
@@ -47,13 +38,6 @@ class SavedGitLogReader(FileReader):
     Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets
     of the commits (8 bytes each), then commit by commit from the oldest. A log saved with ``--reverse`` is recognised by
     its dates.
-
-    Parameters
-    ----------
-    path : path-like
-        The text, in UTF-8 or UTF-16, optionally gzipped. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
-    project_id : str, optional
-        Default: the file's name without its suffixes.
     """
 
     kind = "gitlog"
@@ -186,15 +170,11 @@ def _date(text: str) -> datetime | None:
     try:
         if match := _SECONDS.fullmatch(text):
             return datetime.fromtimestamp(int(match[1]), UTC)
-        match = next((found for form in _DATES if (found := form.fullmatch(text))), None)
-        if match is None:
-            return None
-        month = int(match["month"]) if match["month"].isdigit() else month_of(match["month"])
-        hour, minute, second = map(int, (match["time"] or "0:0:0").split(":"))
-        when = datetime(int(match["year"]), month, int(match["day"]), hour, minute, second, tzinfo=UTC)
-        zone = (match["zone"] or "+0000").replace(":", "")
-        hours, minutes = divmod(int(zone[1:]), 100)
-        return when - timedelta(minutes=(60 * hours + minutes) * (-1 if zone[0] == "-" else 1))
+        if match := _ISO.fullmatch(text):  # in the form that `parsedate_tz` reads
+            day = format_datetime(datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}")).rpartition(" ")[0]
+            text = f"{day} {(match[3] or 'Z').replace(':', '').replace('Z', '+0000')}"
+        read = parsedate_tz(text)
+        return None if read is None else datetime(*read[:6], tzinfo=UTC) - timedelta(seconds=read[9] or 0)
     except (ValueError, OverflowError, OSError):
         return None
 

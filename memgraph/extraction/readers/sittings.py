@@ -54,19 +54,9 @@ def grouped(
 ) -> Iterator[SourceRecord]:
     """Yield a record per build of these commits, in order.
 
-    Parameters
-    ----------
-    commits : iterable of (Commit or str, str)
-        Oldest first, each with the cursor that means "done up to and including this one". A string is the reason why a
-        commit could not be read.
-    project_id : str
-        Project of the builds.
-    cursor : str
-        The cursor before the first of them.
-    recent : RecentCommits
-        The preceding commits; extended.
-    repositories : collection of str
-        Names of the repository; see `issues_in`.
+    They are the oldest first, each with the cursor that means "done up to and including this one"; a string is the reason why
+    a commit could not be read. `cursor` is before the first of them, `recent` holds the preceding commits and is extended, and
+    `repositories` are the names of this one; see `issues_in`.
     """
     group: list[Commit] = []
     settled = reached = cursor
@@ -221,20 +211,11 @@ Spelling = tuple[str, str]
 
 
 def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
-    """Return the name of the person that each spelling means.
+    """Return the name of the person that each spelling means, of which the oldest come first.
 
     Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
     is the first spelling of two words or more, else the first: so what is appended to a history changes it only for
-    those who get a full name, prove to be one person, or share their address with many.
-
-    Parameters
-    ----------
-    spellings : iterable of (str, str)
-        The oldest first; by git's mailmap, if there is one.
-
-    Notes
-    -----
-    Linear in the spellings (a union–find with path halving).
+    those who get a full name, prove to be one person, or share their address with many. Linear: a union–find with path halving.
     """
     known = list(dict.fromkeys(spellings))
     names_of: dict[str, set[str]] = defaultdict(set)
@@ -279,11 +260,8 @@ _VERSION = re.compile(
 def tagged(lines: Iterable[str]) -> dict[str, str]:
     """Return the first release of each tagged commit, oldest release first.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        A line per tag, oldest first: type, id, peeled type and peeled id of its object, empty where it has none, and its
-        name, separated by tabs.
+    A line per tag, oldest first: type, id, peeled type and peeled id of its object, empty where it has none, and its name,
+    separated by tabs.
     """
     found: dict[str, str] = {}
     for line in lines:
@@ -299,16 +277,8 @@ def tagged(lines: Iterable[str]) -> dict[str, str]:
 def first_releases(lines: Iterable[str], releases: Mapping[str, str]) -> dict[str, str]:
     """Return the first release that contains each commit, without those that none contains.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        A line per commit with its parents, each commit after all of its children.
-    releases : mapping
-        As returned by `tagged`.
-
-    Notes
-    -----
-    A commit is contained in what contains its children, so one pass suffices. Linear in commits and parents.
+    A line per commit with its parents, each commit after all of its children. A commit is contained in what contains its
+    children, so one pass suffices.
     """
     ranks = {commit: rank for rank, commit in enumerate(releases)}
     names = list(releases.values())

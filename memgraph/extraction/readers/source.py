@@ -243,7 +243,7 @@ class FileReader:
             [Part(None, 1, problem)] * bool(problem),
         )
         held: SourceRecord | None = None
-        for number, part in enumerate(parts if self.noun else _derived(parts), start=1):
+        for number, part in enumerate(parts if self.noun else _derived(parts, is_cut=problem is not None), start=1):
             if held is not None:
                 yield held
             build, told = _built(part)
@@ -306,9 +306,8 @@ def _built(part: Part) -> tuple[BuildEventLog | None, str | None]:
         return None, part._replace(problem=reason(error)).told
 
 
-def _derived(parts: Iterable[Part]) -> Iterator[Part]:
+def _derived(parts: Iterable[Part], *, is_cut: bool) -> Iterator[Part]:
     """Yield parts, those with too many tasks as several; after one that could not be read, no outcome that was derived is a success."""
-    is_cut = False
     for part in parts:
         is_cut = is_cut or part.problem is not None
         fields = dict(part.fields or {})

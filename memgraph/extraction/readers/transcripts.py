@@ -473,20 +473,9 @@ def outcome_of(command: str, output: str, *, is_error: bool) -> TaskOutcome:
 
 
 class Turn(NamedTuple):
-    """One line of a transcript.
+    """One line of a transcript: what the agent said and gave to tools, except memgraph's, or what the user said and tools returned.
 
-    Attributes
-    ----------
-    by_agent : bool
-        Whether the agent wrote it.
-    text : str
-        What the agent said and gave to tools, except memgraph's; else what the user said and tools returned.
-    line : str
-        The whole line, of whatever kind.
-    calls : dict of str to str
-        Commands that the agent ran, by the id of the use.
-    results : dict of str to bool
-        Whether each use of a tool failed, by its id.
+    `line` is the whole of it, `calls` the commands that the agent ran, and `results` whether a use failed, by the ids of the uses.
     """
 
     by_agent: bool

@@ -45,11 +45,16 @@ _BOILERPLATE = "You have attempted to answer following question before and faile
 _ANSWER = re.compile(r"Finish\[(.*)\]")
 
 _INSTANCE = re.compile(r"[\w.-]{1,100}?__([\w.-]{1,100}?)-\d{1,9}\b")
-_SHOWS = re.compile(
-    r"\s*(?:cat|head|tail|open|goto|scroll_\w+|search_\w+|find_file|find|ls|grep|rg|sed -n|decompile|disassemble|"
-    r"strings|file|str_replace_editor view|git (?:log|show|diff))\b"
-)
-"""Actions that display a file: an error in it did not happen."""
+_SHOWS = frozenset("cat head tail open goto find_file find ls grep rg decompile disassemble strings file".split()) | {
+    "sed -n",
+    "str_replace_editor view",
+    "git log",
+    "git show",
+    "git diff",
+}
+"""Actions that display a file, besides ``scroll_…`` and ``search_…``: an error in it did not happen."""
+_EDITS = frozenset("edit insert append str_replace replace".split())
+"""Actions that change the open file."""
 _REFUSED = re.compile(
     r"command not found|No such file or directory|: No such file$|^(?:File \S+ not found|Usage: |"
     r"usage: |Invalid |Permission denied|Error: )|EXECUTION TIMED OUT|EXIT_?CODE\W{1,3}[1-9]",
@@ -65,10 +70,7 @@ _WENT_WRONG = re.compile(
 _CHANGES = re.compile(
     r"\s*(?:create|str_replace_editor (?:create|str_replace|insert|undo_edit)|rm(?: -\w+)?)\s+(\S{1,400})"
 )
-_EDITS_OPEN_FILE = re.compile(r"\s*(?:edit|insert|append|str_replace|replace)\b")
-_OPEN_FILE = re.compile(r"""['"]open_file['"]:\s*['"]([^'"]{1,1000})['"]""")
 _ISSUE = re.compile(r"^.{0,200}\n(?:ISSUE|TASK):\s*\n|^We're currently solving [^.\n]{0,100}\.\s+", re.DOTALL)
-_FOLDER = re.compile(r"""['"]working_dir['"]:\s*['"]([^'"]{1,1000})['"]""")
 
 _READS = (
     "get",
@@ -531,7 +533,7 @@ class TrajectoryReader(FileReader):
         steps = data.get("trajectory") if isinstance(data, dict) else None
         if not isinstance(steps, list):
             raise SourceError("contains no trajectory (a JSON object with a list named trajectory)", path=self.path)
-        root = next((_found(_FOLDER, step.get("state")) for step in steps if isinstance(step, dict)), "")
+        root = next((_found("working_dir", step.get("state")) for step in steps if isinstance(step, dict)), "")
         tasks: list[BuildTask] = []
         for number, step in enumerate(steps):
             try:
@@ -566,8 +568,8 @@ def _step(number: int, step: object, root: str) -> BuildTask:
     file = ""
     if match := _CHANGES.match(action):
         file = match[1].strip("'\"")
-    elif _EDITS_OPEN_FILE.match(action):
-        file = _found(_OPEN_FILE, step.get("state"))
+    elif not _EDITS.isdisjoint(_verbs(action)):
+        file = _found("open_file", step.get("state"))
     file = cleaned(file, 1_000).removeprefix(f"{root.rstrip('/')}/" if root else "")
     return BuildTask(
         task_id=f"step-{number}",
@@ -585,7 +587,8 @@ def went_wrong(action: str, observation: str) -> bool:
     """Return whether an action failed, judged by its observation; a displayed file that shows an error did not."""
     if not action:
         return True
-    if _SHOWS.match(action):
+    verbs = _verbs(action)
+    if not _SHOWS.isdisjoint(verbs) or verbs[0].startswith(("scroll_", "search_")):
         return _REFUSED.search(observation[:400]) is not None
     return bool(_WENT_WRONG.search(observation) or _REFUSED.search(observation))
 
@@ -599,10 +602,16 @@ def _asked(history: object) -> str:
     return ""
 
 
-def _found(pattern: re.Pattern[str], state: object) -> str:
+def _verbs(action: str) -> tuple[str, str]:
+    """Return the first word of an action, and the first two."""
+    words = [*action.split(None, 2)[:2], "", ""]
+    return words[0], f"{words[0]} {words[1]}"
+
+
+def _found(name: str, state: object) -> str:
     """Return a field of the state: JSON in old files, a Python literal or an object in newer ones."""
     text = state if isinstance(state, str) else repr(state) if isinstance(state, dict) else ""
-    match = pattern.search(text[:8_000])
+    match = re.search(rf"""['"]{name}['"]:\s*['"]([^'"]{{1,1000}})['"]""", text[:8_000])
     return match[1] if match else ""
 
 

@@ -27,11 +27,11 @@ _MAX_PROVEN_CHARS = 200
 _MAX_RESULT_CHARS = 200
 _MAX_WHAT_CHARS = 480
 _MAX_READ_CHARS = 4_000
-_LESSON = re.compile(
-    r"\b(?:should|shouldn't|next (?:trial|time|attempt)|will|would|instead|need(?:ed|s)? to|must|avoid|always|never|rather than|"
-    r"wrong|mistake|incorrect|failed|because|did not|didn't|does not|doesn't|only|stuck|forgot|missed|assum\w{1,4})\b",
-    re.IGNORECASE,
+_LESSON = frozenset(
+    "should shouldn't not next will would instead need needed needs must avoid always never rather wrong mistake incorrect failed because didn't doesn't only stuck "
+    "forgot missed assume assumed assumes assuming".split()
 )
+"""Words of what was wrong, or is to be done."""
 _VAGUE = re.compile(
     r"\b(?:lead(?:s|ing)?|result(?:s|ing)?|caus(?:es?|ing)|produc(?:es?|ing)|return(?:s|ing)?)\b.{0,60}\b(?:incorrect|wrong|errors?|fail\w*|unexpected|inaccurate)\b|"
     r"\b(?:not|fails? to|failing to|isn't|doesn't)\s(?:\w+\s)?(?:properly|correctly|accurately|handl\w*|account\w*|consider\w*)\b|"
@@ -49,29 +49,18 @@ _SAYS_NOTHING = frozenset(
 )
 _LEAST_OWN_WORDS = 4
 """Words with which a sentence that only finds fault says what is wrong."""
-_CONNECTED = re.compile(
-    r"^(?:instead|additionally|therefore|however|also|as a result|furthermore|moreover|specifically|so|thus|hence|to fix this|because of this|due to this(?: \w+)?|for this reason),\s+",
-    re.IGNORECASE,
-)
-_POINTS_BACK = re.compile(
-    r"^(?:this|that|these|those|they|such|as a result|due to this|because of this|for example)\b|^it\s(?!(?:did(?:n't| not) help|is|was|would|seems?|helps?)\b)",
-    re.IGNORECASE,
-)
+_CONNECTED = frozenset(
+    "instead additionally therefore however also furthermore moreover specifically so thus hence but unfortunately note".split()
+) | {"as a result", "to fix this", "because of this", "due to this", "for this reason", "please note", "note that"}
+_POINTS_BACK = frozenset("this that these those they such it".split())
+_POINTS_AHEAD = frozenset("did didn't is was would seem seems help helps".split())
+"""Words after "it" where that means nothing that was said before."""
 _SAME_LESSON = 0.8
-_RULE = re.compile(
-    r"\b(?:(?:cannot|can't|can not|can only|may only) (?:\w+ )?(?:be|use|pay|change|modify|cancel|combine|exceed|include|have)\b|only (?:be|if|when|within)|(?:not|isn't|aren't) (?:allowed|possible|permitted|eligible|refundable|modifiable|available for)|non-?refundable|"
-    r"polic(?:y|ies)|must be|requires? that|not be (?:changed|modified|cancell?ed|refunded|added|removed))\b",
-    re.IGNORECASE,
+_RULE = frozenset(
+    "cannot can't must only policy policies requires allowed possible permitted eligible refundable non-refundable nonrefundable modifiable".split()
 )
-"""What an agent says of the rules that it follows."""
-_NO_RULE = re.compile(
-    r"\b(?:once (?:i|you|we)|if you (?:can|could|have|need)|i(?:'ll| will| can|'d)\b|i (?:recommend|suggest|cannot|can't)|(?:it|this) (?:seems|appears|looks)|let me|would you|without the|please provide)\b",
-    re.IGNORECASE,
-)
-_LEADS_IN = re.compile(
-    r"^(?:(?:however|unfortunately|therefore|also|so|but|additionally|please note(?: that)?|note(?: that)?|i understand,? but)[,:]?\s+)+",
-    re.IGNORECASE,
-)
+"""Words of what an agent says of the rules that it follows."""
+_NO_RULE = frozenset("i i'll i'd i'm me if once let please recommend suggest seems appears looks without".split())
 _LEAST_RULE_WORDS = 5
 _MAX_RULES = 2
 _MAX_ARGUMENT_CHARS = 40
@@ -163,11 +152,11 @@ def _stated_rules(task: BuildTask, answers: Sequence[str]) -> list[str]:
 def _rules_in(answer: str) -> list[str]:
     """Return the sentences in which an agent says what is and what is not allowed."""
     return [
-        f"{rule[:1].upper()}{rule[1:]}{'' if rule.endswith(('.', '!')) else '.'}"
+        f"{rule}{'' if rule.endswith(('.', '!')) else '.'}"
         for sentence in sentences(answer)
-        if (rule := _LEADS_IN.sub("", sentence))
-        and _RULE.search(rule)
-        and not _NO_RULE.search(rule)
+        if (rule := _opened(sentence))
+        and not _RULE.isdisjoint(said := _said(rule))
+        and _NO_RULE.isdisjoint(said)
         and not rule.endswith(("?", ":"))
         and len(rule.split()) > _LEAST_RULE_WORDS
     ]
@@ -252,14 +241,16 @@ def _lesson(text: str, limit: int = _MAX_LESSON_CHARS, *, of: str) -> str:
     parts = sentences(text)
     known = _words(of[:_MAX_READ_CHARS]) | _SAYS_NOTHING
     own = [len(_words(part) - known) + 2 * len(set(NAMES.findall(part))) for part in parts]
-    telling = [place for place, part in enumerate(parts) if _LESSON.search(part)] or list(range(len(parts)))
+    telling = [place for place, part in enumerate(parts) if not _LESSON.isdisjoint(_said(part))] or list(
+        range(len(parts))
+    )
     telling = [place for place in telling if own[place] >= _LEAST_OWN_WORDS or not _VAGUE.search(parts[place])]
     chosen: set[int] = set()
     # of equals the later one: what is to be done is said at the end
     for place in sorted(telling, key=lambda place: (own[place], place), reverse=True):
         wanted = {place} - chosen
-        if _POINTS_BACK.match(_CONNECTED.sub("", parts[place])) and place - 1 not in chosen:
-            if not place or _POINTS_BACK.match(parts[place - 1]):
+        if _points_back(_opened(parts[place])) and place - 1 not in chosen:
+            if not place or _points_back(parts[place - 1]):
                 continue
             wanted.add(place - 1)
         if not chosen or sum(len(parts[one]) for one in chosen | wanted) <= limit:
@@ -274,7 +265,18 @@ def _words(text: str) -> set[str]:
     return {word.rstrip("s") for word in content_words(text)}
 
 
+def _said(text: str) -> list[str]:
+    return [word.strip(".,:;!?()\"'“”") for word in text.casefold().replace("’", "'").split()]
+
+
+def _points_back(sentence: str) -> bool:
+    """Return whether a sentence begins with a word that means something that was said before it."""
+    first, second = [*_said(sentence)[:2], "", ""][:2]
+    return first in _POINTS_BACK and not (first == "it" and second in _POINTS_AHEAD)
+
+
 def _opened(sentence: str) -> str:
     """Return a sentence without a connection to the one before it."""
-    bare = _CONNECTED.sub("", sentence)
+    head, comma, rest = sentence.partition(", ")
+    bare = rest if comma and head.casefold() in _CONNECTED else sentence
     return f"{bare[:1].upper()}{bare[1:]}"
