@@ -23,7 +23,7 @@ from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions import claims
 from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
-from memgraph.lifecycle.generalisation.extractive_text import when
+from memgraph.lifecycle.generalisation.lessons import when
 from memgraph.lifecycle.intake import episodes
 from memgraph.retrieval.stages.time_phrases import spans_in
 from memgraph.text.attempts import sentence
