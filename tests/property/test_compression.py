@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.communities.lineage import succession
+from memgraph.lifecycle.communities import succession
 from memgraph.lifecycle.generalisation.compress import compress
 
 TOPICS = {topic: [f"{topic}{n}" for n in range(5)] for topic in "abcd"}

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from memgraph.extraction.secrets import redact
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.communities.louvain import communities
-from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
+from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.contradictions.resolution import still_open
 from memgraph.lifecycle.contradictions.search import open_questions
 from memgraph.lifecycle.errors.remedies import Trouble, troubles

@@ -20,9 +20,12 @@ from memgraph.lifecycle.evidence.evidence import (
     confidence_of,
     evidence_of,
     in_order,
+    is_of_a_tool,
     is_true,
     may_quote,
     never,
+    one_build_a_run,
+    passed_after,
     read_scope,
     revision,
 )
@@ -39,8 +42,7 @@ from memgraph.lifecycle.evidence.reconcile import (
     reconcile,
     shared_tags,
 )
-from memgraph.lifecycle.evidence.runs import is_of_a_tool, one_build_a_run, passed_after
-from memgraph.lifecycle.generalisation.extractive_text import dated, when
+from memgraph.lifecycle.generalisation.lessons import dated, when
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed

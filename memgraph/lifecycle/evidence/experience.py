@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.index.snapshot import is_gone
-from memgraph.lifecycle.communities.lineage import are_kin
-from memgraph.lifecycle.evidence.evidence import Deletions, Scope, TimeIsUp, is_true, read_scope
+from memgraph.lifecycle.communities import are_kin
+from memgraph.lifecycle.evidence.evidence import Deletions, Scope, TimeIsUp, is_true, one_build_a_run, read_scope
 from memgraph.lifecycle.evidence.reconcile import Known, has_lapsed, known_of
-from memgraph.lifecycle.evidence.runs import one_build_a_run
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note

@@ -1,21 +1,40 @@
-"""Lessons: groups of episodes from which something can be learned, because they state the same. Pure.
+"""Lessons: groups of episodes that state the same, and what is said of them without a model. Pure.
 
 Shared tags say where episodes belong, not that they have a lesson in common: five changes of one file may have nothing to
 do with each other. So only those episodes of a community become a generalisation that state the same in their words.
 Changes that a history records are grouped by the sentences that they share, word for word (`said_again`).
+
+A generalisation says what happened again, how often and when, and its best account in its own words. Nothing is said that
+the episodes do not say: the frame counts them, the rest is theirs, sentence by sentence, and cut only between words. If no
+sentence of theirs can be repeated, there is no lesson.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
+from memgraph.extraction.statements import reasons_in
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of
-from memgraph.lifecycle.evidence.sentences import sentences_of
+from memgraph.lifecycle.evidence.sentences import (
+    in_general,
+    is_plain,
+    most_central,
+    sentences_of,
+    without_numbers,
+)
+from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
+from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
-from memgraph.text.attempts import without_lead
+from memgraph.text import lazy_re as re
+from memgraph.text.attempts import step_text, without_lead
+from memgraph.text.calendar import MONTHS, in_words
+from memgraph.text.sentences import ended, enumerated
 from memgraph.text.words import overlap
 
 KINDS = (
@@ -180,3 +199,269 @@ def _topics(row: Row) -> frozenset[str]:
 
 def _evidence(rows: Iterable[Row]) -> frozenset[str]:
     return frozenset[str]().union(*map(evidence_of, rows))
+
+
+_T = TypeVar("_T", str, tuple[str, str])
+
+_MOST_COMPARED = 200
+"""Of a larger community so many of the best connected are compared by their words."""
+_MOST_EXAMPLES = 3
+_CASE_CHARS = 420
+_EXAMPLE_CHARS = 180
+_LONGEST_NAME = 80
+_MOST_SHARED_TAGS = 6
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_ALIKE = 0.6
+_UNDATED_YEAR = "2000"
+
+_FRAMES: dict[str, str] = {
+    "fix": "The same had to be fixed",
+    "decision": "The same was decided",
+    "prevention": "The same was guarded against",
+    "revert": "The same was taken back",
+    "failure": "The same failed",
+    "lesson": "Trials failed for the same reason",
+    "recovery": "The same failed at first and then went well",
+    "undone": "The same failed at first and worked later",
+    "solution": "The same was solved",
+    "correction": "The user corrected the same",
+    "insight": "The same was found out",
+    "positive": "The same worked",
+    "negative": "The same went wrong",
+    "neutral": "The same went well only in part",
+    "unknown": "The same was noted",
+}
+"""What happened, for the kind of thing that most of the episodes tell, or else their outcome. Other kinds teach nothing."""
+_AGAINST = {"positive": "It went wrong", "negative": "It went well"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What most of a community's episodes have in common.
+
+    Attributes
+    ----------
+    tags : tuple of str
+        Those of at least half of the episodes, the most frequent first.
+    entities : tuple of dict
+        The same of the things that they name.
+    title : str or None
+        What more than half of them are about.
+    """
+
+    tags: tuple[str, ...] = ()
+    entities: tuple[Row, ...] = ()
+    title: str | None = None
+
+
+def shared_by(episodes: Sequence[Row]) -> Shared:
+    """Return what at least half of the episodes have in common."""
+    least = len(episodes) / 2
+    tags, written = Counter[str](), dict[str, str]()
+    named, things = Counter[tuple[str, str]](), dict[tuple[str, str], Row]()
+    for row in episodes:
+        own = {canonical_name(tag): tag for tag in row.get("tags", ())}
+        tags.update(own.keys())
+        for name, tag in own.items():
+            written.setdefault(name, tag)
+        entities = {(entity["kind"], canonical_name(entity["name"])): entity for entity in row.get("entities", ())}
+        named.update(entities.keys())
+        for key, entity in entities.items():
+            things[key] = {**entity, "about": entity.get("about", False) or things.get(key, {}).get("about", False)}
+    titles = Counter(filter(None, (row.get("title") for row in episodes)))
+    title = next((name for name, many in sorted(titles.items()) if many > least), None)
+    return Shared(
+        tags=tuple(written[tag] for tag in _frequent(tags, least))[:_MOST_SHARED_TAGS],
+        entities=tuple(things[key] for key in _frequent(named, least))[:_MOST_SHARED_TAGS],
+        title=title,
+    )
+
+
+def _frequent(counts: Counter[_T], least: float) -> list[_T]:
+    kept = [item for item in counts.items() if item[1] >= least]
+    return [name for name, _ in sorted(kept, key=lambda item: (-item[1], item[0]))]
+
+
+def by_centrality(episodes: Sequence[Row], weights: Mapping[str, float]) -> list[Row]:
+    """Return the episodes, the most typical first.
+
+    By the weight of the tags that they share with the others, then by the words that they share with them, then by how often they
+    were seen and by id.
+    """
+    tags = [{canonical_name(tag) for tag in row.get("tags", ())} for row in episodes]
+    counts = Counter(tag for own in tags for tag in own)
+    overlap = [sum(weights.get(tag, 0.0) * (counts[tag] - 1) for tag in sorted(own)) for own in tags]
+    order = sorted(range(len(episodes)), key=lambda place: (-round(overlap[place], 6), episodes[place]["id"]))
+    compared = order[:_MOST_COMPARED]
+    words = {place: _spoken(episodes[place]["content"]) for place in compared}
+    frequency = Counter(word for own in words.values() for word in own)
+
+    def rank(place: int) -> tuple[float, ...] | tuple[float, float, int, str]:
+        own = words[place]
+        common = sum(frequency[word] - 1 for word in own) / (len(own) + 5.0)
+        seen = len(episodes[place].get("evidence_build_ids", ()))
+        return (-round(overlap[place], 6), -round(common, 6), -seen, episodes[place]["id"])
+
+    return [episodes[place] for place in [*sorted(compared, key=rank), *order[_MOST_COMPARED:]]]
+
+
+@lru_cache(maxsize=2 * _MOST_COMPARED)
+def _spoken(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def counted(evidence: frozenset[str], episodes: Sequence[Row]) -> str:
+    """Return how often something was seen, in words: "in 4 builds"."""
+    unbuilt = sum(key.startswith("memory ") for key in evidence)
+    unit = "builds" if not unbuilt else "episodes" if unbuilt == len(evidence) else "cases"
+    if not unbuilt and all(is_trial(row) for row in episodes):
+        unit = "trials"
+    return f"in {len(evidence):,} {unit}"
+
+
+def generalised(
+    central: Sequence[Row],
+    shared: Shared,
+    outcome: str,
+    seen: str,
+    *,
+    times: Sequence[str] = (),
+    solved: Sequence[Row] | None = None,
+    failed_builds: int = 0,
+    against: int = 0,
+) -> str | None:
+    """Return the text of a generalisation, of at most 800 characters, whole sentences only; None if there is no lesson.
+
+    Parameters
+    ----------
+    central : sequence of Row
+        The episodes, the most typical first.
+    seen : str
+        How often, as `counted` says it.
+    times : sequence of str
+        When: of all builds that are its evidence, not only of the first that told each episode.
+    solved : sequence of Row or None
+        Of failed trials, as `of_trials` takes it.
+    failed_builds : int
+        Of recoveries: how many of the builds failed all the same.
+    against : int
+        In how many other builds the same ended otherwise.
+    """
+    if trials := trials_of_one_task(central, seen, solved):
+        return trials.text or None
+    if all(map(is_change, central)):
+        stated = shared_sentence(central)
+        return f"Stated {seen}{when(times)}: “{stated.removesuffix('.')}”." if stated else None
+    kind = "undone" if failed_builds else kind_of(central) or outcome
+    if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
+        return None
+    many = seen.split(" ", 2)
+    told = f"{_FRAMES[kind]}{_at(shared)} {seen}"
+    if failed_builds:
+        which = "which" if f"{failed_builds:,}" == many[1] else f"{failed_builds:,} of which"
+        told += f", {which} failed all the same"
+    told += when(times)
+    if len(central) == 1:
+        said = most_central(_repeatable(central[0]), room=_CASE_CHARS)
+        return f"{told}: {' '.join(said)}" if said else None
+    accounts = _accounts(central)
+    if not accounts:
+        return None
+    dates = when(times).startswith(", from")
+    best, *others = (f"“{said.removesuffix('.')}”{dated(row) if dates else ''}" for said, row in accounts)
+    text = f"{told}: {best}."
+    rest = f" {_AGAINST[outcome]} in {against:,} other {'build' if against == 1 else 'builds'}." if against else ""
+    for most in range(min(len(others), _MOST_EXAMPLES - 1), 0, -1):
+        more = f" Also: {enumerated(others[:most])}."
+        if len(text) + len(more) + len(rest) <= MAX_CONTENT_CHARS:
+            return f"{text}{more}{rest}"
+    return f"{text}{rest}"
+
+
+def has_lesson(central: Sequence[Row], outcome: str, solved: Sequence[Row] | None = None) -> bool:
+    """Return whether a lesson of these episodes can be stated. Parameters are those of `generalised`."""
+    return bool(central) and generalised(central, Shared(), outcome, "in 0 builds", solved=solved) is not None
+
+
+def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
+    """Return the summary of episodes that are trials of one task; None for others. Parameters are those of `generalised`."""
+    if is_trial(central[0]) and (len(central) == 1 or _is_of_one_task(central)):
+        return of_trials(central, seen, solved)
+    return None
+
+
+def _at(shared: Shared) -> str:
+    """Return what the episodes are about, in words: the file or thing of most of them, else the tags that they share."""
+    if shared.title and " " not in shared.title and len(shared.title) <= _LONGEST_NAME:
+        return f" with `{shared.title.rstrip('/').rsplit('/', 1)[-1]}`"
+    tags = [f"`{tag}`" for tag in shared.tags if tag not in KINDS and len(tag) <= _LONGEST_NAME][:3]
+    return f" with {enumerated(tags)}" if tags else ""
+
+
+def _accounts(central: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Return what some of the episodes say, each something else than those before it: the one that gives a reason first."""
+    found: list[tuple[str, Row, frozenset[str]]] = []
+    for row in central[:_MOST_COMPARED]:
+        limit = _EXAMPLE_CHARS if found else _CASE_CHARS
+        said = " ".join(most_central(_repeatable(row), room=limit))
+        words = _spoken(said)
+        if said and all(overlap(words, other) < _ALIKE for _, _, other in found):
+            found.append((said, row, words))
+    accounts = [(said, row) for said, row, _ in found[: 2 * _MOST_EXAMPLES]]
+    return sorted(accounts, key=lambda account: not reasons_in(account[0]))
+
+
+def dated(row: Row) -> str:
+    """Return when it happened, in brackets; nothing of what nobody dated."""
+    day = row.get("occurred_at", "")
+    return f" ({in_words(day)})" if day[:4] > _UNDATED_YEAR else ""
+
+
+def kind_of(episodes: Sequence[Row]) -> str | None:
+    """Return the kind of thing that two thirds of the episodes tell, if there is one, such as "fix"."""
+    kinds = Counter(kind for row in episodes for kind in KINDS if kind in row.get("tags", ()))
+    return next((kind for kind in KINDS if kinds[kind] * 3 >= len(episodes) * 2), None)
+
+
+def _is_of_one_task(rows: Sequence[Row]) -> bool:
+    tasks = {task_of(row) for row in rows}
+    return len(tasks) == 1 and None not in tasks
+
+
+def when(times: Sequence[str]) -> str:
+    """Return the months from the first to the last; nothing for trials that nobody dated."""
+    days = sorted(at[:7] for at in times if at)
+    if not days or days[0][:4] <= _UNDATED_YEAR:
+        return ""
+    first, last = (f"{MONTHS[int(day[5:7]) - 1]} {day[:4]}" for day in (days[0], days[-1]))
+    if first == last:
+        return f", in {first}"
+    return f", from {first.removesuffix(last[-5:])} to {last}"
+
+
+def _repeatable(row: Row) -> list[str]:
+    """Return the sentences of an episode that may be repeated, in general terms."""
+    if row.get("worked_how"):
+        return in_general(sentences_of(_step_in_general(row)))
+    if is_trial(row):
+        return in_general(sentences_of(asked_and_learned(row)))
+    said = statement_of(row)
+    found = in_general(sentences_of(said))
+    is_terse = len(words_of(row)) > 1 and len(said) <= _EXAMPLE_CHARS and is_plain(said) and "…" not in said
+    return found or ([ended(said)] if is_terse else [])
+
+
+def _has_remedy(row: Row) -> bool:
+    """Return whether a recovery says what helped; a step of a session may have left it out, as it belongs to one case."""
+    if row.get("worked_how") != "instead":
+        return True
+    return bool(row.get("explained")) or "; what worked: " in _step_in_general(row)
+
+
+def _step_in_general(row: Row) -> str:
+    """Return what a step of a session that failed and worked later says, without what belongs to one case."""
+    told = {**row, "last_error": without_numbers(row["last_error"])}
+    if row["worked_how"] == "instead":
+        worked = row["worked"].replace("… ", "").replace(" …", "")
+        told["worked"] = worked if is_plain(worked.strip("`")) else None
+    return step_text(told)

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from memgraph.extraction.statements import steps_in
 from memgraph.index.analyser import STOPWORDS
-from memgraph.lifecycle.communities.louvain import communities
-from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
+from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of, in_order
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re

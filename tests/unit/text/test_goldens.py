@@ -22,7 +22,7 @@ from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
-from memgraph.lifecycle.generalisation.extractive_text import when
+from memgraph.lifecycle.generalisation.lessons import when
 from memgraph.lifecycle.intake import observations
 from memgraph.retrieval.stages.time_phrases import spans_in
 from memgraph.text.attempts import sentence

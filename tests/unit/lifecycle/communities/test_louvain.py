@@ -10,8 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from memgraph.lifecycle.communities.louvain import communities
-from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, MOST_TAGS, overlap, tag_weights
+from memgraph.lifecycle.communities import LARGE_FROM, MOST_TAGS, communities, overlap, tag_weights
 from tests.growth import assert_grows_linearly
 
 

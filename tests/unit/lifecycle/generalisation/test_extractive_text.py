@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
-from memgraph.lifecycle.generalisation.lessons import said_again
+from memgraph.lifecycle.generalisation.lessons import by_centrality, counted, generalised, said_again, shared_by
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.earlier import attempt_in
 

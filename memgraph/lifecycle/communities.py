@@ -1,0 +1,482 @@
+"""Communities of episodes that share tags, by Louvain's method, and what became of earlier ones.
+
+Blondel et al., *Fast unfolding of communities in large networks*, 2008, as implemented by scikit-network; vertices are
+visited in a fixed order, so equal input gives equal communities.
+
+A generalisation needs a common topic. Louvain's communities grow with the graph (its resolution limit: Fortunato and
+Barthélemy, 2007) until their members have nothing in common. So a community is divided again on its own unless most of
+its episodes share two tags, at least one of them rare: a tag on a tenth of the project's episodes is not distinctive.
+
+The graph is sparse and weighted. Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare tags weigh more. The explicit graph is
+quadratic in a tag's frequency: ten thousand episodes with the same two tags give fifty million pairs. It is kept
+linear:
+
+- Episodes with the same tags are one vertex with a count; the links among them are its loop.
+- Pairs of vertices are found through the *pairs of tags* that they share, rarest tag pairs first, up to a number of pairs
+  that grows with the number of vertices. These pairs have their exact weight.
+- The vertices of a tag pair that is too frequent for that are joined through a hub vertex, each with half the weight of the
+  pairs that it replaces: the total weight is kept, and a star stays together like the clique that it replaces. A pair of
+  vertices that shares three such tags counts each of them more than once: this is the price.
+
+With up to about three hundred different sets of tags the graph is exact.
+
+*Lineage* matches new communities with the existing generalisations. A community and a generalisation are related if most of one came from, or went to, the other. If each is related to the
+other alone, they are the same: grown, shrunk or unchanged. Several generalisations related to one community were
+merged; several communities related to one generalisation come from a split. In both cases each community gets a new
+generalisation, which supersedes the related ones. Single episodes that change sides relate nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
+from itertools import combinations
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+MOST_TAGS = 12
+"""Only the rarest shared tags of an episode are compared, this many at most: an episode adds at most 66 tag pairs."""
+LARGE_FROM = 50
+"""From this many episodes on, a tag on more than half of a project's episodes is ignored as too frequent."""
+_PAIRS_PER_VERTEX = 20
+_PAIRS_AT_LEAST = 50_000
+_COMPARED_AT_ONCE = 100_000
+
+Floats = NDArray[np.float64]
+
+
+def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
+    """Return the weight of each tag when two episodes of a project share it; uninformative tags are left out."""
+    sets = [set(tags) for tags in tag_sets]
+    frequency = Counter(tag for tags in sets for tag in tags)
+    many = len(sets)
+    most = many / 2 if many >= LARGE_FROM else many
+    return {tag: log(1 + many / count) for tag, count in frequency.items() if count <= most}
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Graph whose vertices are episodes.
+
+    Attributes
+    ----------
+    vertices : list of list of int
+        The places of each vertex's episodes: those with the same informative tags.
+    size : ndarray, shape (len(vertices),), float64
+        Number of episodes by vertex.
+    tags : ndarray, shape (len(vertices), t), int64
+        Codes of each vertex's informative tags, left-aligned and padded with −1.
+    weights : ndarray, shape (codes,), float64
+        Weight by tag.
+    matrix : scipy.sparse.csr_matrix, shape (v, v), float64
+        Symmetric; the first ``len(vertices)`` rows are `vertices`, the others are hubs for frequent tag pairs. The
+        diagonal counts each pair of one vertex's episodes twice, as the other entries do.
+    """
+
+    vertices: list[list[int]]
+    size: Floats
+    tags: Ints
+    weights: Floats
+    matrix: sparse.csr_matrix
+
+
+def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Overlap:
+    """Return the graph of episodes that share at least two tags.
+
+    Parameters
+    ----------
+    tag_sets : sequence of iterable of str
+        Tags of each episode, in canonical form.
+    weights : dict of str to float
+        As returned by `tag_weights`.
+
+    Notes
+    -----
+    Deterministic. Time and memory grow with the number of episodes, independent of tag frequencies.
+    """
+    telling, values = _telling(tag_sets, weights)
+    places: dict[tuple[int, ...], list[int]] = {}
+    for place, tags in enumerate(telling):
+        key = tags if len(tags) > 1 else (-1 - place,)  # fewer than two tags: isolated
+        places.setdefault(key, []).append(place)
+    vertices = list(places.values())
+    width = max((len(tags) for tags in telling), default=0)
+    table = np.full((len(vertices), max(width, 1)), -1, dtype=np.int64)
+    for vertex, tags in enumerate(places):
+        if tags[0] >= 0:
+            table[vertex, : len(tags)] = tags
+    size = np.array([len(vertex) for vertex in vertices], dtype=np.float64)
+    return Overlap(vertices, size, table, values, _matrix(table, values, size))
+
+
+def _telling(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> tuple[list[tuple[int, ...]], Floats]:
+    """Return each episode's tags that another episode has too, as ascending codes, and the codes' weights."""
+    sets = [{tag for tag in tags if tag in weights} for tags in tag_sets]
+    frequency = Counter(tag for tags in sets for tag in tags)
+    shared = sorted(tag for tag, count in frequency.items() if count > 1)
+    codes = {tag: code for code, tag in enumerate(shared)}
+    values = np.array([weights[tag] for tag in shared], dtype=np.float64)
+    found = []
+    for tags in sets:
+        own = sorted(codes[tag] for tag in tags if tag in codes)
+        if len(own) > MOST_TAGS:
+            own = sorted(sorted(own, key=lambda code: (-values[code], code))[:MOST_TAGS])
+        found.append(tuple(own))
+    return found, values
+
+
+def _matrix(table: Ints, values: Floats, size: Floats) -> sparse.csr_matrix:
+    from scipy import sparse  # imported here because few commands compress
+
+    vertices = len(table)
+    owners, starts, lengths, first, second = _by_tag_pair(table, len(values))
+    explicit = _affordable(lengths, vertices)
+    left, right = _pairs(owners, starts[explicit], lengths[explicit], vertices)
+    weight = _shared_weight(table, values, left, right) * size[left] * size[right]
+    own = _shared_weight(table, values, np.arange(vertices), np.arange(vertices)) * size * (size - 1)
+    hub_rows, hub_columns, hub_weight, hubs = _hubs(
+        owners, starts[~explicit], lengths[~explicit], (values[first] + values[second])[~explicit], size
+    )
+    rows = np.concatenate([left, right, np.arange(vertices), hub_rows, hub_columns])
+    columns = np.concatenate([right, left, np.arange(vertices), hub_columns, hub_rows])
+    entries = np.concatenate([weight, weight, own, hub_weight, hub_weight])
+    kept = entries > 0
+    extent = vertices + hubs
+    return sparse.csr_matrix((entries[kept], (rows[kept], columns[kept])), shape=(extent, extent))  # type: ignore[no-untyped-call]
+
+
+def _by_tag_pair(table: Ints, tags: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return the vertices by the tag pairs that at least two of them have: vertices, begin, length, both tags of each pair."""
+    keys, owners = [], []
+    for one, other in combinations(range(table.shape[1]), 2):
+        has = np.flatnonzero(table[:, other] >= 0)
+        keys.append(table[has, one] * tags + table[has, other])
+        owners.append(has)
+    key = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
+    owner = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
+    order = np.lexsort((owner, key))
+    key, owner = key[order], owner[order]
+    starts = _changes(key)
+    lengths = np.diff(np.append(starts, len(key)))
+    shared = lengths > 1
+    starts, lengths = starts[shared], lengths[shared]
+    names = key[starts]
+    return owner, starts, lengths, names // max(tags, 1), names % max(tags, 1)
+
+
+def _affordable(lengths: Ints, vertices: int) -> NDArray[np.bool_]:
+    """Return which tag pairs are expanded to pairs of vertices: the rarest ones, within the allowed number of pairs."""
+    most = _PAIRS_AT_LEAST + _PAIRS_PER_VERTEX * vertices
+    by_length, counts = np.unique(lengths, return_counts=True)
+    within = np.cumsum(by_length * (by_length - 1) // 2 * counts) <= most
+    longest = by_length[within].max(initial=0)  # all pairs of equal frequency are treated alike
+    affordable: NDArray[np.bool_] = lengths <= longest
+    return affordable
+
+
+def _pairs(owners: Ints, starts: Ints, lengths: Ints, vertices: int) -> tuple[Ints, Ints]:
+    """Return each pair of vertices once, the lower one first."""
+    found = [np.zeros(0, dtype=np.int64)]
+    for length in np.unique(lengths):
+        lists = owners[starts[lengths == length][:, None] + np.arange(length)]
+        one, other = np.triu_indices(int(length), 1)
+        found.append((lists[:, one] * vertices + lists[:, other]).ravel())
+    keys = np.sort(np.concatenate(found))
+    keys = keys[_changes(keys)]
+    return keys // max(vertices, 1), keys % max(vertices, 1)
+
+
+def _changes(values: Ints) -> Ints:
+    """Return where sorted values change, the beginning included: ten times as fast as `numpy.unique`."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
+
+
+def _shared_weight(table: Ints, values: Floats, left: Ints, right: Ints) -> Floats:
+    """Return for pairs of vertices the total weight of the tags that both have."""
+    padded = np.append(values, 0.0)  # the target of code −1
+    result = np.zeros(len(left))
+    for start in range(0, len(left), _COMPARED_AT_ONCE):
+        part = slice(start, start + _COMPARED_AT_ONCE)
+        one, other = table[left[part]], table[right[part]]
+        for column in range(table.shape[1]):
+            has = (one[:, column, None] == other).any(axis=1)
+            result[part] += np.where(has, padded[one[:, column]], 0.0)
+    return result
+
+
+def _hubs(owners: Ints, starts: Ints, lengths: Ints, weights: Floats, size: Floats) -> tuple[Ints, Ints, Floats, int]:
+    """Return the edges between vertices and hubs for frequent tag pairs, and the number of hubs."""
+    hub = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(hub)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    vertex = owners[starts[hub] + within]
+    total = np.bincount(hub, weights=size[vertex], minlength=len(lengths))
+    stands_for = weights[hub] * size[vertex] * (total[hub] - size[vertex]) / 2
+    return vertex, hub + len(size), stands_for, len(lengths)
+
+
+_TOLERANCE = 1e-6
+_RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
+"""Resolutions, tried in order until one divides the graph."""
+_RARE, _RARE_ENOUGH = log(1 + 10), log(1 + 5)
+"""Weight of a tag on a tenth of the episodes, and on a fifth: the lower limit holds for settled groups."""
+_ALWAYS_ONE = 3
+"""A connected component with this few vertices is not divided."""
+
+Ints = NDArray[np.int64]
+
+
+def communities(
+    tag_sets: Sequence[Iterable[str]],
+    weights: dict[str, float],
+    *,
+    is_large: bool = False,
+    settled: Sequence[Sequence[int]] = (),
+) -> list[list[int]]:
+    """Return the communities of episodes as ascending places in `tag_sets`, singletons included.
+
+    Each connected component is divided on its own, so a change in one component does not move communities in another.
+
+    Parameters
+    ----------
+    weights : dict of str to float
+        As returned by `tag_weights`.
+    is_large : bool
+        Whether the project has enough episodes to tell rare tags from frequent ones.
+    settled : sequence of sequence of int
+        Episodes that already form groups. A group stays together while it has a common topic, and is merged with others
+        only if the merged group shares all that it had in common: small gains in modularity do not change groups.
+    """
+    from scipy.sparse import csgraph  # imported here because few commands compress
+
+    if not tag_sets:
+        return []
+    graph = overlap(tag_sets, weights)
+    least, least_settled = (_RARE, _RARE_ENOUGH) if is_large else (0.0, 0.0)
+    units, is_core, matrix = _contracted(graph, _cores(graph, settled, least_settled))
+    _, of_part = csgraph.connected_components(matrix, directed=False)
+    found: list[list[int]] = []
+    waiting = list(_split(np.arange(len(units)), matrix, of_part.astype(np.int64)))
+    while waiting:
+        inside, matrix = waiting.pop()
+        vertices = np.concatenate([units[unit] for unit in inside.tolist()])
+        own = vertices[vertices < len(graph.vertices)]  # the other units are hubs for tag pairs
+        cores = np.flatnonzero(is_core[inside])
+        said = [units[unit] for unit in inside[cores].tolist()]
+        labels = None
+        if len(inside) > 1 and not _is_one(graph, own, said, least):
+            topics = _topics(graph, said)
+            if topics.max(initial=0) > 0:
+                labels = _by_core(matrix, cores, topics)
+            elif len(cores) or len(inside) > _ALWAYS_ONE:
+                labels = _divided(matrix)
+            if labels is None and len(cores):
+                labels = _by_core(matrix, cores, np.arange(len(cores)))
+        if labels is None:
+            found.append(sorted(place for vertex in own.tolist() for place in graph.vertices[vertex]))
+        else:
+            waiting.extend(_split(inside, matrix, labels))
+    return sorted(filter(None, found))
+
+
+def _common(graph: Overlap, own: Ints) -> Ints:
+    """Return the tags of more than half of the episodes."""
+    tags, size = graph.tags[own], graph.size[own]
+    has = tags >= 0
+    codes, place = np.unique(tags[has], return_inverse=True)
+    counts = np.bincount(place, weights=np.repeat(size, has.sum(axis=1)), minlength=len(codes))
+    common: Ints = codes[counts * 2 > size.sum()]
+    return common
+
+
+def _says_something(graph: Overlap, own: Ints, least_weight: float) -> bool:
+    """Return whether most episodes share two tags, the weightiest of which weighs enough."""
+    if len(own) <= 1:
+        return True
+    common = _common(graph, own)
+    return len(common) > 1 and float(graph.weights[common].max()) >= least_weight
+
+
+def _is_one(graph: Overlap, own: Ints, cores: Sequence[Ints], least_weight: float) -> bool:
+    """Return whether vertices have a common topic that keeps everything the cores among them share."""
+    if not _says_something(graph, own, least_weight):
+        return False
+    common = _common(graph, own) if len(cores) > 1 else np.zeros(0, dtype=np.int64)
+    return len(cores) < 2 or all(bool(np.isin(_common(graph, core), common).all()) for core in cores)
+
+
+def _cores(graph: Overlap, settled: Sequence[Sequence[int]], least_weight: float) -> list[Ints]:
+    """Return the vertices of each group that still has a common topic, without those that left it.
+
+    A vertex that shares half of the topic stays while two tags link it with one that shares it all: this avoids
+    rewriting stable generalisations on each run.
+    """
+    vertex_of = {place: vertex for vertex, places in enumerate(graph.vertices) for place in places} if settled else {}
+    cores = []
+    for group in filter(len, settled):
+        own = np.unique(np.array([vertex_of[place] for place in group], dtype=np.int64))
+        if _says_something(graph, own, least_weight):
+            shared = np.isin(graph.tags[own], _common(graph, own)).sum(axis=1)
+            core, near = own[shared > 1], own[shared == 1]
+            cores.append(np.union1d(core, near[_overlap_any(graph, near, core)]))
+    return [core for core in cores if len(core)]
+
+
+def _overlap_any(graph: Overlap, some: Ints, others: Ints) -> NDArray[np.bool_]:
+    """Return which vertices share two tags with any of the others."""
+    codes = np.unique(graph.tags[some])
+    codes = codes[codes >= 0]
+    both = _incidence(graph.tags[some], codes) @ _incidence(graph.tags[others], codes).T
+    return np.asarray((both > 1).any(axis=1))
+
+
+def _incidence(tags: Ints, codes: Ints) -> NDArray[np.float32]:
+    """Return the incidence matrix of vertices and ascending tag codes: shape (vertices, codes), 0 or 1."""
+    found = np.zeros((len(tags), len(codes)), dtype=np.float32)
+    if len(codes):
+        place = np.searchsorted(codes, tags).clip(max=len(codes) - 1)
+        vertex, column = np.nonzero(codes[place] == tags)
+        found[vertex, place[vertex, column]] = 1
+    return found
+
+
+def _contracted(graph: Overlap, cores: Sequence[Ints]) -> tuple[list[Ints], NDArray[np.bool_], sparse.csr_matrix]:
+    """Return the graph with each core contracted to one unit: vertices by unit, which units are cores, the units' matrix."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    extent = graph.matrix.shape[0]
+    in_core = np.zeros(extent, dtype=np.bool_)
+    for core in cores:
+        in_core[core] = True
+    pairs = np.array([(core[0], other) for core in cores for other in core[1:]], dtype=np.int64).reshape(-1, 2)
+    if not len(pairs):
+        return list(np.arange(extent)[:, None]), in_core, graph.matrix
+    joins = sparse.csr_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(extent, extent))  # type: ignore[no-untyped-call]
+    many, unit_of = csgraph.connected_components(joins, directed=False)
+    belongs = sparse.csr_matrix((np.ones(extent), (np.arange(extent), unit_of)), shape=(extent, many))  # type: ignore[no-untyped-call]
+    order = np.argsort(unit_of, kind="stable")
+    units = np.split(order, np.cumsum(np.bincount(unit_of))[:-1])
+    is_core = np.bincount(unit_of, weights=in_core) > 0
+    return units, is_core, sparse.csr_matrix(belongs.T @ graph.matrix @ belongs)  # type: ignore[no-untyped-call]
+
+
+def _topics(graph: Overlap, cores: Sequence[Ints]) -> Ints:
+    """Return a topic number for each core; cores with the same topic share it."""
+    said = [tuple(_common(graph, core).tolist()) for core in cores]
+    number = {tags: place for place, tags in enumerate(dict.fromkeys(said))}
+    return np.array([number[tags] for tags in said], dtype=np.int64)
+
+
+def _by_core(matrix: sparse.csr_matrix, cores: Ints, topics: Ints) -> Ints:
+    """Return for each unit the topic of the core that it is linked with most; units without a link form a group."""
+    rest = int(topics.max()) + 1
+    labels: Ints = np.full(matrix.shape[0], rest, dtype=np.int64)
+    if rest > 1:  # a single one has no common topic
+        weight = matrix[:, cores]
+        linked = np.asarray(weight.max(axis=1).todense()).ravel() > 0
+        labels[linked] = topics[np.asarray(weight.argmax(axis=1)).ravel()[linked]]
+    labels[cores] = topics
+    return labels
+
+
+def _divided(matrix: sparse.csr_matrix) -> Ints | None:
+    """Return the community number of each unit; None if the graph is not divided."""
+    if not matrix.nnz:  # no shared tags
+        return np.arange(matrix.shape[0])
+    from sknetwork.clustering.louvain import Louvain
+
+    for resolution in _RESOLUTIONS:
+        louvain = Louvain(resolution, tol_optimization=_TOLERANCE, tol_aggregation=_TOLERANCE, random_state=0)
+        labels = np.asarray(louvain.fit_predict(matrix), dtype=np.int64)
+        if labels.max() > 0:
+            return labels
+    return None
+
+
+def _split(units: Ints, matrix: sparse.csr_matrix, labels: Ints) -> Iterator[tuple[Ints, sparse.csr_matrix]]:
+    """Yield each label's units and their submatrix."""
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels))
+    sorted_matrix = matrix[order][:, order]
+    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        yield units[order[start:end]], sorted_matrix[start:end, start:end]
+
+
+class Successor(NamedTuple):
+    """A community and the generalisations that it succeeds, all by place.
+
+    `is_same` means that it continues its only generalisation; otherwise it is a new one and supersedes them.
+    """
+
+    community: int
+    of: tuple[int, ...]
+    is_same: bool
+
+
+class Succession(NamedTuple):
+    """Successors in groups that must be committed together, and the generalisations without a successor."""
+
+    groups: list[list[Successor]]
+    heirless: list[int]
+
+
+def are_kin(common: int, community: Sized, episodes: Sized) -> bool:
+    """Return whether this many common episodes are most of a community, or most of a generalisation's."""
+    return common * 2 > len(community) or common * 2 > len(episodes) > 0
+
+
+def succession(communities: Sequence[Sequence[int]], generalisations: Sequence[frozenset[int]]) -> Succession:
+    """Match communities with the generalisations that they succeed.
+
+    Parameters
+    ----------
+    communities : sequence of sequence of int
+        Disjoint lists of episodes.
+    generalisations : sequence of frozenset of int
+        Those of their episodes that still exist.
+    """
+    community_of = {episode: place for place, members in enumerate(communities) for episode in members}
+    related: dict[int, list[int]] = {}
+    for place, episodes in enumerate(generalisations):
+        went = Counter(community_of[episode] for episode in episodes if episode in community_of)
+        related[place] = [
+            community for community, many in sorted(went.items()) if are_kin(many, communities[community], episodes)
+        ]
+    groups: dict[int, list[int]] = defaultdict(list)
+    root = _joined(related.values(), len(communities))
+    for community in range(len(communities)):
+        groups[root[community]].append(community)
+    followed: dict[int, list[int]] = defaultdict(list)
+    for place, successors in related.items():
+        for community in successors:
+            followed[community].append(place)
+    found = []
+    for members in groups.values():
+        involved = {place for community in members for place in followed[community]}
+        is_same = len(members) == 1 and len(involved) == 1
+        found.append([Successor(community, tuple(followed[community]), is_same) for community in members])
+    return Succession(found, [place for place, successors in related.items() if not successors])
+
+
+def _joined(sets: Iterable[list[int]], many: int) -> list[int]:
+    """Return for each of `many` numbers the lowest number that it is connected with, directly or indirectly."""
+    root = list(range(many))
+
+    def find(number: int) -> int:
+        while root[number] != number:
+            root[number] = root[root[number]]
+            number = root[number]
+        return number
+
+    for numbers in sets:
+        for other in numbers[1:]:
+            one, two = sorted((find(numbers[0]), find(other)))
+            root[two] = one
+    return [find(number) for number in range(many)]

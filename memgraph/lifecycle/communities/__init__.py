@@ -1,1 +1,0 @@
-"""Communities of related episodes, found by shared tags (Louvain)."""
