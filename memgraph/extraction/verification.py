@@ -1,10 +1,9 @@
 """Verification of claims: whether a source says what is stated about it, as far as comparing words can tell.
 
 What is quoted must stand in the source. Exact items (numbers, names, versions, paths, quoted text) must stand in the records that are
-quoted, plain numbers in the sentences; the project, and a name that several records have, may be added. What is stated must not be
-denied there, nor what is denied stated. Half of a sentence's other words must be those of the records, and half of a cause's those of
-the quoted sentences. What a person typed is read with its slips and short forms. Words are compared, not meanings: a false statement
-of the same words can pass. Pure. Cost: at most the length of the source times that of each passage.
+quoted, plain numbers in the sentences; the project, and a name that the source has three times, may be added. What is stated must not
+be denied there, nor what is denied stated. Half of a sentence's other words must be those of the records, and half of a cause's those
+of the quoted sentences. What a person typed is read with its slips and short forms. Words are compared, not meanings. Pure.
 """
 
 from __future__ import annotations
@@ -32,54 +31,42 @@ _FREE = frozenset(
     "general even unable etc say says said state states stated told report reports reported ask asks asked request requests requested "
     "want wants wanted like expect expects expected require requires required prefer prefers preferred decide decided decision choose "
     "chose chosen choice explained confirmed agreed suggested before after first last next finally earlier later now once until already "
-    "instead longer get gets got gave goes went became become becomes took takes put comes came make makes made keep keeps kept let use "
-    "used uses using not no never none nobody nothing neither without".split()
+    "instead longer get gets got gave goes went became become took takes put comes came make makes made keep keeps kept use used uses "
+    "using not no never none nobody nothing neither without".split()
 )
 """Words that need no evidence: of grammar, telling, order and time, and light verbs."""
 _NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10"}  # fmt: skip
-_USERS = frozenset({"user", "users"})
-_PERSONS = _USERS | {"agent", "agents", "assistant"}
+_PERSONS = frozenset({"user", "users", "agent", "agents", "assistant"})
 _ITEM = re.compile(r"[-+]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[^\s()\[\]{}<>\"“”„«»‘`;|*,…]+")
 _EDGES = ".:!?'’=&\\-–—/"
 _SIGNS = re.compile(r"[\d_./\\:=@#+~$%]|[a-z][A-Z]|^--|^[A-Z]{2,}s?$")
-"""What makes an item exact: digits, signs, and capitals in it."""
 _QUANTITY = re.compile(r"[-+]?v?(\d[\d.,:]*)(%?)([a-z]{0,4})")
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
-_MARKUP = re.compile(r"[*`]+")
+_PLAIN = str.maketrans({"*": " ", "`": " ", "’": "'", "−": "-"})
 _WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_WIDE}]|\d+(?:[.,:]\d+)*%?|[^\W_{_WIDE}]+")
-_ELLIPSIS = re.compile(r"\s*\[?(?:…|\.{3})\]?\s*")
-_FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)
-"""The numbers of the records of an excerpt; a text without them has its paragraphs as records."""
+_FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)  # of a record; without any, the paragraphs are records
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"[.!?;]+[\"”'’)]*\s+|\n+")
 _BEGINS = re.compile(r"(?:^|[.!?:;]\s+|\n)[^\w\n]{0,4}(\w+)")
-_USERS_TURN = re.compile(r"^\W{0,3}(?:the )?user\w*[ \t]*:", re.IGNORECASE | re.MULTILINE)
-_QUOTED = re.compile(r"[“\"]([^“”\"\n]{1,400})[”\"]")
 _CAUSE = re.compile(r"\b(?:because|since|due to|owing to|caused by)\b([^.;:]*)", re.IGNORECASE)
 _CLAUSE = re.compile(
-    r"[.!?;]+(?=\s|$)|:(?=\s)(?!\s+(?:not|no|never)\b)|,(?=\s)|\n|\s[-–—]+\s|[()]|"
+    r"(?i)[.!?;]+(?=\s|$)|:(?=\s)(?!\s+(?:not|no|never)\b)|,(?=\s)|\n|\s[-–—]+\s|[()]|"
     r"\s(?=(?:but|because|so|if|when|unless|while|although|though|since|until|without|please|instead of|rather than|"
     r"(?:that|which|who)\s(?:\w+\s)?(?:not|never|no))\s)|\sand\s(?=(?:never|not|no|nobody|do|does|did|is|are|was|were|"
     r"has|have|can|must|should|will|it|there|they|we|you|i)\s)",
-    re.IGNORECASE,
 )
-_REJECTED = re.compile(r"\b(?:instead of|rather than)\b[^,.;:]*", re.IGNORECASE)
 _DENIAL = re.compile(
-    r"(?<![\w-])(?:not|no|never|none|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
+    r"(?i)(?<![\w-])(?:not|no|never|none|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
     r"(?= to\b)|(?:stop|avoid|quit)s?(?= \w+ing\b))(?![\w-])",
-    re.IGNORECASE,
 )
 _NEGATIVE = re.compile(
-    r"\b((?:fail|refus|reject|block|prevent|avoid|lack|miss|disabl|forbid|prohibit|stop|drop|remov|delet|ban)"
+    r"(?i)\b((?:fail|refus|reject|block|prevent|avoid|lack|miss|disabl|forbid|prohibit|stop|drop|remov|delet|ban)"
     r"(?:e?s|e?d|ing|ure|ped|ping)?|wrong|broken?|breaks?|errors?|over|unless|except|hardly|barely|too|"
     r"un\w{4,}|dis\w{4,}|non\w{4,}|impossible|invalid|absent|denied)\b",
-    re.IGNORECASE,
 )
 """Words that deny without a denial: with one, a text may say what another one denies."""
-_NAME = re.compile(r"\b[A-Z]\w*[a-z]\w*")
-_MOST_COMPARED = 40  # words of a statement that are compared with all words of the records
 _STEMMER = EnglishStemmer()
 
 
@@ -93,10 +80,7 @@ class _Clause(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is quoted of a source: the records and the whole sentences that have it, in comparable form, and their words and stems.
-
-    `common` is what may be named without a quotation, and `by_user` whether a turn of the user is in one of the records.
-    """
+    """What is quoted of a source: the records and whole sentences that have it, their words and stems, and what may be named anyhow."""
 
     records: str
     told: str
@@ -112,8 +96,8 @@ class Evidence:
         wanted = comparable(item)
         forms = [wanted, *(one for pair in _NUMBERS.items() if wanted in pair for one in pair)]
         is_number = len(forms) > 1 or _QUANTITY.fullmatch(wanted) is not None
-        texts = [self.told] if is_number else [self.records, self.common]
-        if any(item_pattern(form).search(text) for form in forms for text in texts):
+        text = self.told if is_number else f"{self.records}\n{self.common}"
+        if any(item_pattern(form).search(text) for form in forms):
             return True
         if item.isalpha():
             return self.by_user and any(may_stand_for(one, wanted) for one in self.written)
@@ -125,24 +109,21 @@ class Evidence:
         if (own := stem(word)) in self.near:
             return own
         others = ((one, stem(one)) for one in self.written if one[0] == word[0])
-        return min(
-            (to for one, to in others if may_stand_for(one, word) or (len(to) > 3 and own.startswith(to))), default=own
-        )
+        near = (to for one, to in others if may_stand_for(one, word) or (len(to) > 3 and own.startswith(to)))
+        return min(near, default=own)
 
 
 def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[Evidence, list[str]]:
-    """Return what parts of a source say there, and those that are not in it. `known` may be named without a quotation: the project.
+    """Return what parts of a source say there, and those that are not in it; `known` may be named without a quotation.
 
-    Case, white space, markup and punctuation do not count, nor does a slip in six words. A part may leave something out with an
-    ellipsis. What it says is judged by the whole sentences that it stands in.
+    Case, white space, markup and punctuation do not count, nor does a slip in six words; “…” may leave something out.
     """
     text = _prepared(source)
     words = list(_WORD.finditer(_FRAME.sub(lambda frame: " " * len(frame[0]), text)))
     told = [found[0].casefold() for found in words]
-    missing: list[str] = []
-    spans: list[tuple[int, int]] = []
+    missing, spans = list[str](), list[tuple[int, int]]()
     for part in parts:
-        pieces = _ELLIPSIS.split(_FRAME.sub("", _prepared(part)))
+        pieces = re.split(r"\s*\[?(?:…|\.{3})\]?\s*", _FRAME.sub("", _prepared(part)))
         places = [_places(told, [one.casefold() for one in _WORD.findall(piece)]) for piece in pieces if piece]
         if not places or [] in places:
             missing.append(part)
@@ -150,26 +131,22 @@ def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[
     around = "\n".join(_parts(_FRAME if _FRAME.search(text) else _PARAGRAPH, text, spans))
     sentences = _parts(_SENTENCE, text, spans)
     said = "\n".join(sentences)
-    written = frozenset(map(str.casefold, _WORD.findall(around)))
-    named = (name for name, count in Counter(_NAME.findall(text)).items() if count > 2)
+    named = (name for name, count in Counter(re.findall(r"\b[A-Z]\w*[a-z]\w*", text)).items() if count > 2)
     evidence = Evidence(
         records=comparable(around),
         told=comparable(said),
-        written=written,
+        written=frozenset(map(str.casefold, _WORD.findall(around))),
         near=word_stems(around),
         quoted=word_stems(said),
         sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences))),
         common=comparable(" ".join([known, *named])),
-        by_user=_USERS_TURN.search(around) is not None,
+        by_user=re.search(r"(?im)^\W{0,3}(?:the )?user\w*[ \t]*:", around) is not None,
     )
     return evidence, missing
 
 
 def unsupported(claim: str, evidence: Evidence, *, names_only: bool = False) -> list[str]:
-    """Return what a claim says that its evidence does not; with `names_only`, it states and denies nothing.
-
-    Empty if the claim is supported; one without any word of its own is not.
-    """
+    """Return what a claim says that its evidence does not, at least something; with `names_only`, it states and denies nothing."""
     text = _prepared(claim)
     if not any(_content(text)):
         return [SAYS_NOTHING]
@@ -187,11 +164,11 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
             word = item.casefold()
             if is_exact and not known.has(item):
                 yield f"“{item}” is not in the quoted evidence: quote the passage that has it"
-            elif word in _USERS and not known.by_user and stem(word) not in known.near:
+            elif word in {"user", "users"} and not known.by_user and stem(word) not in known.near:
                 yield f"“{item}” is not in the quoted evidence: quote the turn of the user, or say who said it"
-            elif not is_exact and word not in _PERSONS and stem(word) not in known.near:
+            elif not is_exact and word not in _PERSONS and not word_stems(word) <= known.near:
                 compared += 1
-                if compared > _MOST_COMPARED or known.meant(word) not in known.near:
+                if compared > 40 or known.meant(word) not in known.near:
                     new.append(f"“{item}”")
         total = len(items) - sum(item.casefold() in _PERSONS for item, _ in items)
         if new and 2 * len(new) > total - (total < 4):
@@ -202,52 +179,59 @@ def _unquoted(text: str, known: Evidence) -> Iterator[str]:
     """Yield the causes of which the quoted sentences do not have half, and quotations that the records do not have word for word."""
     for cause in _CAUSE.findall(text):
         items = [item for item, _ in _content(cause)]
+        exact = [item_pattern(comparable(item)).search(known.told) is not None for item in items]
         said = [
-            known.meant(item.casefold()) in known.quoted or item_pattern(comparable(item)).search(known.told)
-            for item in items
+            is_there or known.meant(item.casefold()) in known.quoted
+            for item, is_there in zip(items, exact, strict=True)
         ]
-        if 2 * sum(map(bool, said)) < len(said):
+        if 2 * sum(said) < len(said):
             yield f"the quoted evidence states no cause “{cause.strip()}”: quote the passage that does, or leave it out"
+    for one, other in re.findall(r"(?<![\w-])([a-z]+)-([a-z]+)(?![\w-])", text):
+        is_like_a_name = f"{one}-" in known.records or f"-{other}" in known.records
+        if is_like_a_name and f"{one}-{other}" not in known.records and not {stem(one), stem(other)} <= known.near:
+            yield f"“{one}-{other}” is not in the quoted evidence: quote the passage that has it"
     told = f" {' '.join(_WORD.findall(known.records))} "
-    for quotation in _QUOTED.findall(text):
+    for quotation in re.findall(r"[“\"]([^“”\"\n]{1,400})[”\"]", text):
         if " " in quotation and f" {' '.join(_WORD.findall(comparable(quotation)))} " not in told:
             yield f"“{quotation}” is not in the quoted evidence word for word: quote it as it is"
 
 
 def _denials(text: str, known: Evidence) -> Iterator[str]:
     """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause."""
-    for claim in _clauses(_REJECTED.sub("", text), known.meant):  # a rejected alternative need not be denied
+    claimed = _stems(_DENIAL.sub(" ", text), known.meant)
+    every = [one for sentence in known.sentences for one in sentence]
+    text = re.sub(r"\b(?i:instead of|rather than)\b[^,.;:]*", "", text)  # a rejected alternative need not be denied
+    for claim in _clauses(text, known.meant):
         told, is_whole = _nearest(claim, known.sentences)
-        if told is None:
-            if claim.denied and not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records)):
-                yield f"the quoted evidence denies nothing: quote the passage that denies “{' '.join(sorted(claim.denied))}”"
-            continue
-        stated = told.words - told.denied
-        about = claim.words - claim.denied
-        if claim.denied and (told.denied or told.negative <= claim.negative):
-            if not told.denied and any(
-                one.denied and about & one.words - one.denied for some in known.sentences for one in some
-            ):
-                continue  # first it was not so, then it was
-            wrong = len(claim.denied & stated)
-            if 2 * wrong > len(claim.denied) - (not told.denied) and wrong > len(claim.denied & told.denied):
-                yield f"the quoted evidence does not deny “{' '.join(sorted(claim.denied))}”"
-        elif not claim.denied and claim.negative <= told.negative:
-            wrong = len(claim.words & told.denied)
-            if wrong > (len(claim.words & stated) if is_whole else 0):
-                yield f"the quoted evidence denies “{' '.join(sorted(claim.words & told.denied))}”"
+        about, stated = claim.words - claim.denied, told.words - told.denied
+        if not claim.denied:
+            is_wrong = len(claim.words & told.denied) > (len(claim.words & stated) if is_whole else 0)
+            is_wrong = is_wrong and claim.negative <= told.negative
+        elif not told.words:
+            is_wrong = not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records))
+        elif told.denied:
+            is_wrong = len(claim.denied & stated) > max(len(claim.denied) / 2, len(claim.denied & told.denied))
+        else:
+            may_deny = told.negative - claim.negative - (frozenset() if is_whole else claimed)
+            was_so = any(one.denied and about & one.words - one.denied for one in every)  # and then it was not
+            is_wrong = 2 * len(claim.denied & stated) >= len(claim.denied) and not was_so
+            is_wrong = is_wrong and (not may_deny or bool(claim.negative - told.negative))
+        if is_wrong:
+            items = " ".join(sorted(claim.denied or claim.words & told.denied))
+            yield f"the quoted evidence {'does not deny' if claim.denied else 'denies'} “{items}”: quote the passage that does"
 
 
-def _nearest(claim: _Clause, sentences: Sequence[Sequence[_Clause]]) -> tuple[_Clause | None, bool]:
-    """Return the clause with most of a claim's words, or its sentence if that has more, if it has half of them; and whether it is whole."""
+def _nearest(claim: _Clause, sentences: Sequence[Sequence[_Clause]]) -> tuple[_Clause, bool]:
+    """Return the clause with most of a claim's words, or its sentence if that has more, and whether it is one; an empty one if none is near."""
     best: tuple[float, ...] = (0.0,)
-    nearest, is_whole = None, False
+    nearest, is_whole = _Clause(frozenset(), frozenset(), frozenset()), False
     for sentence in sentences:
         whole = _Clause(*(frozenset[str]().union(*parts) for parts in zip(*sentence, strict=True)))
         if sum(bool(one.denied) for one in sentence) == 2:  # “never commit without signing”
             whole = whole._replace(denied=frozenset())
         said = len(claim.words & whole.words)
-        for one in sentence if 2 * said >= len(claim.words) else ():
+        is_near = 2 * said >= len(claim.words) or (claim.denied and claim.denied <= whole.words)
+        for one in sentence if is_near else ():
             common = len(claim.words & one.words)
             rank = (common, bool(one.denied) == bool(claim.denied), common / len(one.words))
             if rank > best:
@@ -268,7 +252,8 @@ def _clauses(text: str, stem_of: Callable[[str], str]) -> Iterator[_Clause]:
         if len(denials) % 2:
             after = clause[denials[0].end() :]
             denied = _stems(after, stem_of) if after.strip(f" {_EDGES}") else words
-        negative = [*_NEGATIVE.findall(_DENIAL.sub(" ", clause).casefold()), *("not" for _ in denials if not denied)]
+        negative = set(map(stem, _NEGATIVE.findall(_DENIAL.sub(" ", clause).casefold())))
+        negative |= {"not"} if denials and not denied else set()
         yield _Clause(words, denied, frozenset(negative))
 
 
@@ -289,8 +274,8 @@ def _content(text: str) -> Iterator[tuple[str, bool]]:
         if item.casefold() in _NUMBERS or _SIGNS.search(item) or (is_name and item):
             yield item, True
             continue
-        for word in words:
-            if word.casefold() not in _FREE and item.casefold() not in _FREE and _WORD.search(word):
+        for word in words if item.casefold() not in _FREE else ():
+            if word.casefold() not in _FREE and _WORD.search(word):
                 yield word, word[0].isupper() and (word not in initial or _SIGNS.search(word) is not None)
 
 
@@ -318,7 +303,7 @@ def _parts(limits: re.Pattern[str], text: str, spans: Iterable[tuple[int, int]])
 
 def _prepared(text: str) -> str:
     """Return a text without markup, its denials and percentages written in one way."""
-    return _PERCENT.sub("%", expanded(_MARKUP.sub(" ", text).replace("’", "'").replace("−", "-")))
+    return _PERCENT.sub("%", expanded(text.translate(_PLAIN)))
 
 
 def comparable(text: str) -> str:
@@ -335,8 +320,8 @@ def item_pattern(item: str) -> re.Pattern[str]:
         unit = rf" ?{number[3]}(?!\w)" if number[3] else "" if number[2] else r"(?![\d%_]|[.,:]\d)"
         return re.compile(rf"(?<![\w.])(?<!\d[.,:]){sign}{version}{re.escape(number[1])}{number[2]}{unit}")
     start = r"(?<![\w-])" if item.startswith("-") else r"(?<!\w)" if item[0].isalnum() or item[0] == "_" else ""
-    is_wide = re.search(rf"[{_WIDE}]", item) is not None
-    return re.compile(re.escape(item) if is_wide else rf"{start}{re.escape(item)}(?!\w)")
+    end = "" if re.search(rf"[{_WIDE}]", item) else r"(?!\w)"
+    return re.compile(rf"{start if end else ''}{re.escape(item)}{end}")
 
 
 def may_stand_for(written: str, word: str) -> bool:
@@ -346,11 +331,12 @@ def may_stand_for(written: str, word: str) -> bool:
         return False
     if len(short) > 3 and written[0] == word[0] and len(long) - len(short) < 2:
         is_longer = short[-1] == long[-1] and any(long[:at] + long[at + 1 :] == short for at in range(1, len(long) - 1))
-        return is_longer if len(short) < len(long) else sorted(short) == sorted(long)
+        is_other = len(short) > 6 and sum(one != other for one, other in zip(short, long, strict=False)) == 1
+        return is_longer if len(short) < len(long) else is_other or sorted(short) == sorted(long)
     if len(written) > 2 and (word.startswith(written) or (len(written) > 3 and word.endswith(written))):
         return True
-    rest = iter(word)
-    return len(written) <= min(4, len(word) // 2) and written[0] == word[0] and all(char in rest for char in written)
+    rest, most = iter(word), min(4, len(word) // 2)
+    return 1 < len(written) <= most and written[0] == word[0] and all(char in rest for char in written)
 
 
 def word_stems(text: str) -> frozenset[str]:

@@ -322,6 +322,7 @@ class _Session:
             context = about or _MARKS.sub("", end(self.said, _CONTEXT_CHARS))
             at = self.now or undated(0)
             self.interventions.append({"timestamp": at, "action": action, "context": context})
+            self.said_is_used = True  # what the agent says next answers another message
             self._close()
 
     def _relative(self, path: object) -> str:
