@@ -176,7 +176,7 @@ def _fields(event: Event) -> dict[str, Any]:
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
     assert event.task is not None  # noqa: S101 (an event is one of the two)
     task = event.task
-    texts = {
+    texts: dict[str, object] = {
         "date": (task.occurred_at or "")[:10],
         "agent": task.agent_name,
         "task": task.description[:_MAX_DESCRIPTION_CHARS],
