@@ -167,6 +167,7 @@ def is_essential(event: Event) -> bool:
 
 
 def _fields(event: Event) -> dict[str, Any]:
+    texts: dict[str, object]
     if event.said:
         texts = {
             "date": event.said.timestamp[:10],
@@ -176,7 +177,7 @@ def _fields(event: Event) -> dict[str, Any]:
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
     assert event.task is not None  # noqa: S101 (an event is one of the two)
     task = event.task
-    texts: dict[str, object] = {
+    texts = {
         "date": (task.occurred_at or "")[:10],
         "agent": task.agent_name,
         "task": task.description[:_MAX_DESCRIPTION_CHARS],
