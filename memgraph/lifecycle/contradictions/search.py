@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ from memgraph.model.events.records import (
     ProcedureMeasured,
 )
 from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
-from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
+from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory, Vector
 from memgraph.model.results.learning import ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
@@ -65,7 +65,7 @@ _OVERLAP = 0.5
 _RAREST = 6
 _MOST_HOLDERS = 2_000
 _MOST_NEAR = 16
-_BLOCK = 8_192
+_BLOCK, _FEW = 8_192, 8
 _BATCH = 500
 _MOST_REREAD = 5_000
 """After this many irrelevant events a run still records its progress."""
@@ -283,10 +283,8 @@ def _near(
     near: dict[int, dict[int, float]] = {slot: {} for slot in memories}
     own = [slot for slot in memories if memories[slot].embedding is not None]
     has_vector = reader.has_vector(others)
-    vectors = np.array([memories[slot].embedding for slot in own], dtype=np.float32)
-    for start in range(0, int(has_vector.sum()) if own else 0, _BLOCK):
-        block = others[has_vector][start : start + _BLOCK]
-        cosines = np.round(vectors @ reader.vectors(block).T.astype(np.float32), 6)
+    with_vector = others[has_vector]
+    for block, cosines in _cosines(reader, [memories[slot].embedding for slot in own], with_vector):
         for row, at in zip(*(places.tolist() for places in np.nonzero(cosines >= NEAR)), strict=True):
             near[own[row]][int(block[at])] = float(cosines[row, at])
     for slot, memory in memories.items():
@@ -299,6 +297,22 @@ def _near(
             held = _holding(reader.index, terms, others)
             found |= {int(other): 0.0 for other in held[-_MOST_NEAR:] if other not in found and other != slot}
     return near
+
+
+def _cosines(
+    reader: Reader, vectors: Sequence[Vector | None], others: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+    """Yield blocks of slots with their cosines to some vectors, shape (vectors, slots): of a few by a search, of many by products."""
+    if not vectors or not len(others):
+        return
+    if len(vectors) <= _FEW:
+        found = [reader.cosines(vector, others, only_near=True) for vector in vectors if vector is not None]
+        yield others, np.round(np.array(found), 6)
+        return
+    matrix = np.array(vectors, dtype=np.float32)
+    for start in range(0, len(others), _BLOCK):
+        block = others[start : start + _BLOCK]
+        yield block, np.round(matrix @ reader.vectors(block).T, 6)
 
 
 def _sharing(index: Index, slot: int, others: NDArray[np.int64]) -> dict[int, float]:
