@@ -67,7 +67,6 @@ _NEGATIVE = re.compile(
     r"un\w{4,}|dis\w{4,}|non\w{4,}|impossible|invalid|absent|denied)\b",
 )
 """Words that deny without a denial: with one, a text may say what another one denies."""
-_STEMMER: Any = EnglishStemmer()  # type: ignore[no-untyped-call]
 
 
 class _Clause(NamedTuple):
@@ -282,8 +281,7 @@ def _content(text: str) -> Iterator[tuple[str, bool]]:
 def _places(told: Sequence[str], wanted: Sequence[str]) -> list[tuple[int, int]]:
     """Return where a run of words stands: as it is, else with one slip in six words; at most eight places."""
     whole, run, length = f" {' '.join(told)} ", f" {' '.join(wanted)} ", len(wanted)
-    found: list[tuple[int, int]] = []
-    at = whole.find(run)
+    found, at = list[tuple[int, int]](), whole.find(run)
     while wanted and at >= 0 and len(found) < 8:
         found.append((whole.count(" ", 0, at), whole.count(" ", 0, at) + length))
         at = whole.find(run, at + 1)
@@ -348,4 +346,5 @@ def word_stems(text: str) -> frozenset[str]:
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Return what the forms of a word in lower case have in common."""
-    return str(_STEMMER.stemWord(word))
+    stemmer: Any = EnglishStemmer()  # type: ignore[no-untyped-call]  # one for each: it holds the word as state
+    return str(stemmer.stemWord(word))

@@ -177,7 +177,7 @@ def _fields(event: Event) -> dict[str, Any]:
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
     assert event.task is not None  # noqa: S101 (an event is one of the two)
     task = event.task
-    texts = {
+    told: dict[str, Any] = {
         "date": (task.occurred_at or "")[:10],
         "agent": task.agent_name,
         "task": task.description[:_MAX_DESCRIPTION_CHARS],
@@ -187,7 +187,7 @@ def _fields(event: Event) -> dict[str, Any]:
         "files": [file[:200] for file in task.files_changed[:_MAX_FILES]],
         "lesson": task.lesson[:_MAX_CONCLUSION_CHARS],
     }
-    return {"event": event.number, "outcome": task.outcome} | {name: text for name, text in texts.items() if text}
+    return {"event": event.number, "outcome": task.outcome} | {name: text for name, text in told.items() if text}
 
 
 def _output(task: BuildTask) -> str:
