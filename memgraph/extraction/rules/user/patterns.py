@@ -36,11 +36,6 @@ _QUESTION = re.compile(
     r"(?:you|i|we|the|it|this|that|there|they|these|those|our|my|your|any\w{0,4})\b|^(?:what|why|how|where|which|who|whose|when(?=\s+(?:is|are|was|do|does|did|will)\b))\b",
     re.IGNORECASE,
 )
-TAG = re.compile(
-    r"(?:\s+please|,\s+(?:right|ok(?:ay)?|yes|is that (?:possible|ok(?:ay)?)|can (?:you|we)|could you|will you|got it|clear))\s*\?\W*$",
-    re.IGNORECASE,
-)
-"""What makes a question of a statement."""
 POLITE = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |pls |maybe )?", re.IGNORECASE)
 ONCE = re.compile(
     r"\b(?:for now|right now|for the moment|(?:in|for|during) this (?:\w+ ){0,2}(?:phase|sess?ion)|you (?:ran|used|did|wrote|made|proposed) (?:previously|before|above|earlier|there)|at this (?:time|point|stage)|(?:take|make|write|change|do|implement) any(?:thing|\s(?:actions?|changes?|code|edits?))|^(?:the |my )?(?:last|next|first|final) (?:task|step|thing) (?:is|was)|this time|just this once|today|tonight|yet|later|once more|one more time|next step|in this (?:session|turn|"
@@ -61,11 +56,6 @@ TROUBLE = re.compile(
 """A report of what is seen."""
 
 POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory|fine|ok(?:ay)?|allowed) (?:to|that)\b|there(?:'s| are| is) (?:no|one|two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one|(?:none|some|all|any|each|most|both|neither|one) of (?:them|these|those|which))\b", re.IGNORECASE)  # fmt: skip
-REFERS = re.compile(
-    r"^we(?:'ve|'re|'ll| have| are| will)\s(?:\S+\s){0,3}(?:it|them|this|these|those)\b|^(?:anything|everything|everyone|all|any) (?:else|other)\b",
-    re.IGNORECASE,
-)
-"""What cannot be understood without the sentence before, although it has a subject."""
 POINTS_AS_OBJECT = re.compile(r"^\w+\s(?:it|this|that|them)\b", re.IGNORECASE)
 POINTS_AT_END = re.compile(
     r"\b(?:that|this|it|them|those|these|so|one|either|both)(?:\s+(?:again|anymore|any ?more|now|ever|here|there|either|too|please|then|way|like that))*\W*$",
@@ -74,7 +64,6 @@ POINTS_AT_END = re.compile(
 
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
-PLACE = re.compile(_HERE, re.IGNORECASE)
 GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
@@ -144,7 +133,7 @@ REASONED = re.compile(
 )
 _ACTIONS = r"(?:think|see|look|check|try|go|continue|proceed|start|wait|find|figure|explore|test|talk|discuss|fix|resolve|first|have been|(?:move|be (?:removed|moved|renamed|added|changed|fixed|deleted|done|able))|find|imagine|expect|believe|tell|log|reproduce|do|just|really|know)"
 OBLIGES = re.compile(
-    rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|should(?:n'?t)?|shall|ought to|needs? to|ha(?:s|ve) to|may not|can(?:'?t|not| not| only)|(?:is|are) (?:not )?(?:allowed|supposed) to)|"
+    rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|(?<=s )should|should(?:n'?t| not| never)|shall|may not|can(?:'?t|not| not| only)|(?:is|are) not (?:allowed|supposed) to)|"
     r"we\s+(?:also\s+|still\s+|will\s+)?(?:(?:need|have) to(?=\s+(?:also |always |only |never |not |still |just )*(?:be|have|keep|use|avoid|stay|support|allow|rely|maintain|preserve|remain|respect|follow|comply|handle|ensure|make sure)\b)|must|should|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
     r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
     rf"\s+(?:also |always |only |never |not |still |just )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
@@ -235,11 +224,6 @@ EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 """A reason: kept where it names something that can be looked up."""
-DECLARES = re.compile(
-    r"^(?:(?i:the|our|my|all|some|only|most|both|its?)\s(?:[\w`'\"./@()&-]+\s){0,5}?|(?=\S*[\w)`][_./`A-Z\d])\S+\s|(?!(?:You|We|I|It|If|There|This|That|These|What|Only|They)\b)[A-Z][a-z]+\s(?=\S+\s\S+\s\S))"
-    r"(?<!\bi )(?<!\bit )(?:is|are|isn'?t|aren'?t|has|have|does(?:n'?t| not)?|contains?|uses?|runs?|lives?|works?|means?|takes?|returns?|supports?|comes?|must|can(?:'?t|not| not))\s(?!getting\b|for you\b)\S",
-)
-"""A statement in the present about something that has a name."""
 _REQUESTED = "|".join(
     str.split(
         "add adapt adjust append apply ask build bump call change check clean click close combine commit compare convert copy create debug delete deploy describe disable do document fetch "
@@ -275,19 +259,9 @@ OF_THE_MOMENT = re.compile(
     r"funny|odd|odd|blank|left|green|red|gone|missing|empty|too \w+|slow|duplicated?|you(?:r|'ve|'re)?|i(?:'m|'ll|'ve|'d)?|me|idea|point|goal|question|problem|issue|we(?:'ve| have| had)(?! (?:an?|the|no|two|three|several|to|only)\b)|please|pls|plz|do the same|let'?s|shou?ld?u?l?|we(?:'ll| (?:\w+ )?(?:are|were|should|could|need|have to|can|will|do|did|had|know|just)))\b|[⏺✅✓]|\[\w*\]|[:?…]$|\.\.\.",
     re.IGNORECASE,
 )
-REQUESTS = re.compile(r"^(?:" + _REQUESTED + r")\b", re.IGNORECASE)
-ASKS_FOR = re.compile(r"^(?:" + _REQUESTED + r"|address|handle)(?:\s\w+)?:\s", re.IGNORECASE)
-NOTICED = re.compile(r"^notice (?:how|that)\b", re.IGNORECASE)
 NAMED_SUBJECT = re.compile(
     r"^(?:the|our|my|some|all|most|people|we|no|each|every|an?)\s|^[a-z]{4,}s\s(?:can|must|may|have|are|need|belong|run|go|live)\b",
     re.IGNORECASE,
-)
-NARRATES = re.compile(
-    r"^(?:i (?:\w+ )?(?:didn'?t|worry|know|don'?t know|was|disliked|need|have|had|see)|if)\b",
-    re.IGNORECASE,
-)
-_REMINDS = re.compile(
-    r"^(?:i thought|didn'?t|haven'?t|hadn'?t|but) we (?:had )?(?:agreed?|decided?|said)\b", re.IGNORECASE
 )
 INSTRUCTS = (FORBIDS, ALLOWS, STYLE, ENSURES, CONTRASTS, REASONED, OBLIGES, CONDITIONAL, WISHES, _OF_ALL)
 STATES = (DECIDED, SETTLES, _PLANNED, _AIMS, _OURS, _PERSONAL, _PLACE, _HOLDS)
@@ -307,11 +281,9 @@ ONLY_TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 BANS = re.compile(r"\b(?:do not|don'?t|dont|never|no longer|stop)\s+us(?:e|ing)\s+([\w./@`-]+)", re.IGNORECASE)
-PROPOSES = re.compile(r"^let'?s\b", re.IGNORECASE)
-PROPOSES_LATER = re.compile(r"\b(?:let'?s|so far)\b", re.IGNORECASE)
 NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)
 
 
 def is_question(text: str) -> bool:
-    """Return whether a sentence asks; one that reminds of an agreement does not, whatever mark ends it."""
-    return _QUESTION.search(text) is not None and not _REMINDS.match(text)
+    """Return whether a sentence asks."""
+    return _QUESTION.search(text) is not None

@@ -32,8 +32,6 @@ _PASTED = re.compile(
 _PROMPT = re.compile(
     r"\s*[➜❯λ]\s|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]\s\S|\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] "
 )
-_ADDRESSES = re.compile(r"\b(?:i|i'm|we|you|my|our|your|let'?s|please|pls)\b", re.IGNORECASE)
-_ITEM = re.compile(r"\s*(?:[-*•]|(?:\d{1,2}|[a-hA-H])[.)])\s")
 _REPEATED_CHARS = 40
 """Lines at least this long that occur again were printed by a program."""
 _MOST_LINES_BETWEEN = 4
@@ -42,9 +40,6 @@ _DOCUMENT = re.compile(
     r"\s{0,3}(?:#{1,6}\s+\S|[-=_*~]{3,}|[A-Z]{2,}(?: [A-Z]{2,})+\W*$)|(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|Return-Path):\s|[^\n]{1,200}\n\s{0,3}(?:={3,}|-{3,})\s*$"
 )
 """What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
-_TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
-_TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?\s*$")
-"""Who wrote when, above a message."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
 _QUOTES = re.compile(
     r"\"[^\"\n]{1,600}\"|`(?:[^`\s]+[ ]){3,60}[^`\s]+`|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
@@ -73,13 +68,6 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 """What stands before words of the user's own and a colon."""
-_REFUSED = re.compile(
-    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
-    re.IGNORECASE,
-)
-_VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
-"""Short lines that a sentence runs over."""
-_LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 _COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
 _SHOWS = re.compile(
     rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
@@ -97,7 +85,7 @@ def spoken(message: str) -> list[str]:
             is_aside = _ASIDE in part
             if is_shown and not is_aside:
                 return [*found, ""]
-            found.append("" if is_aside else _LOOKS_AT.sub("", part).replace(_JOINED, " "))
+            found.append("" if is_aside else part.replace(_JOINED, " "))
             is_shown = _SHOWS.search(part) is not None and not _introduces(part.rstrip(" *_:"))
     return found
 
@@ -106,7 +94,7 @@ def _own_text(message: str) -> str:
     text = message.replace("\r\n", "\n").replace("**", "")
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), text)
     return "\n".join(_own_lines(text.split("\n")))
 
 
@@ -125,26 +113,14 @@ def _own_lines(lines: list[str]) -> list[str]:
             pasted.update(between)
     kept, until, is_shell = [], "", False
     for place, line in enumerate(lines):
-        before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
+        two = "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
-        is_pasted = (
-            (is_shell and not _ADDRESSES.search(line))
-            or place in pasted
-            or _ASIDE in line
-            or (is_hunk and line[:1] in "+-@\\ ")
-        )
-        is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
+        is_pasted = is_shell or place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
-        elif (_DOCUMENT.match(two) and not is_hunk) or (
-            is_timed and not any(one.search(line) for one in (patterns.GENERAL, *patterns.INSTRUCTS, *patterns.STATES))
-        ):
+        elif _DOCUMENT.match(two) and not is_hunk:
             until = "end"
-        elif (
-            line.lstrip()[:1] == ">"
-            or (before.rstrip().endswith("?") and _ITEM.match(line))
-            or (_FIELDS.match(two) and not is_pasted)
-        ):
+        elif line.lstrip()[:1] == ">" or (_FIELDS.match(two) and not is_pasted):
             until = "blank"
         kept.append(
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
@@ -174,6 +150,6 @@ def _is_attributed(text: str) -> bool:
 
 def _introduces(text: str) -> bool:
     """Return whether what stands before a colon introduces the user's own words; in doubt it does not."""
-    if _is_attributed(text) or (_REFUSED.search(text) and not patterns.MARKED.match(f"{text}:")):
+    if _is_attributed(text):
         return False
     return patterns.MARKED.match(f"{text}:") is not None or _INTRODUCES.search(text) is not None

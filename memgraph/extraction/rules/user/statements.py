@@ -36,7 +36,6 @@ _OF_LIFTING = frozenset(
 )
 _MAX_BEFORE_CHARS = 300
 """Of what a sentence points to."""
-_PROPOSALS = (patterns.REASONED, patterns.DECIDED, patterns.SETTLES, patterns.ENSURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def statements_in(message: str) -> list[UserStatement]:
         if not part or any(_kind(quoted[0].strip("\"“”„«»‹›'‘’ ")) for quoted in patterns.QUOTED.finditer(part)):
             before, was_kept = "", False
             continue
-        if patterns.is_question(part) and not patterns.NOTICED.match(part):  # "I want X on Y -- is that what you did?"
+        if patterns.is_question(part):  # "I want X on Y -- is that what you did?"
             first = patterns.QUESTION_TAIL.split(part, maxsplit=1)[0]
             part = first if first != part and _kind(first) else part  # noqa: PLW2901
         if _points_elsewhere(part):  # "It works like this: …", "this is odd - …"
@@ -76,10 +75,10 @@ def statements_in(message: str) -> list[UserStatement]:
             part = max(halves, key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
         kind, points = _kind(part), _points_elsewhere(part)
         text = _bare(part)
-        starts = bool(patterns.POINTING.match(text) or patterns.REFERS.match(text))
+        starts = patterns.POINTING.match(text) is not None
         if kind and points and not (before and starts):
             kind = None
-        is_passing = patterns.is_question(part) or patterns.ONCE.search(part) or patterns.PROPOSES_LATER.search(part)
+        is_passing = patterns.is_question(part) or patterns.ONCE.search(part)
         is_reason = was_kept and starts and not kind and not is_passing
         if (
             (kind or is_reason)
@@ -97,7 +96,7 @@ def statements_in(message: str) -> list[UserStatement]:
         was_kept = kind is not None
         request = patterns.POLITE.match(text)
         said = text[request.end() :].rstrip(" ?") if request else text
-        is_asked = patterns.is_question(part) and not request and not patterns.NOTICED.match(part)
+        is_asked = patterns.is_question(part) and not request
         chain = f"{_ended(before)} {said}" if points and before else said
         before = "" if is_asked else chain if len(chain) <= _MAX_BEFORE_CHARS else said
     return found[:_MAX_STATEMENTS]
@@ -148,16 +147,11 @@ def _gist_of(text: str) -> _Gist:
 
 def _kind(sentence: str) -> StatementKind | None:
     """Return the kind of statement that a sentence makes, if it makes one."""
-    text = patterns.QUOTED.sub('"…"', patterns.TAG.sub("", patterns.OPENER.sub("", sentence).strip()))
-    if patterns.ASKS_FOR.match(text):
-        return None
+    text = patterns.QUOTED.sub('"…"', patterns.OPENER.sub("", sentence).strip())
     marked = patterns.MARKED.match(text)
-    text = text.rstrip(" ?") if patterns.NOTICED.match(text) else text
     text = text[marked.end() :].strip() if marked else text
     polite = patterns.POLITE.match(text)
-    if polite and (
-        patterns.GENERAL.search(patterns.PLACE.sub("", text)) or patterns.FORBIDS.match(text[polite.end() :])
-    ):
+    if polite and (patterns.GENERAL.search(text) or patterns.FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):
@@ -179,17 +173,12 @@ def _kind(sentence: str) -> StatementKind | None:
             if len((part := patterns.OPENER.sub("", raw).strip()).split()) > 1
         ),
     ]
-    is_request = patterns.REQUESTS.match(text) is not None
-    if is_request:  # "add a button, it should be blue"
-        clauses = [clause for clause in clauses if clause == text or not patterns.POINTING.match(clause)]
-    tells = _tells(text) and not is_request and not patterns.TAG.search(sentence)
+    tells = _tells(text)
     if patterns.TROUBLE.search(text) and not is_general and not tells:
         clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in patterns.HARD)]
     if not clauses:
         return None
     clauses = [clause for clause in clauses if not patterns.is_question(clause)]
-    if patterns.PROPOSES.match(text) and not is_general:
-        clauses = [clause for clause in clauses if any(one.search(clause) for one in _PROPOSALS)]
     if any(pattern.search(clause) for clause in clauses for pattern in patterns.STATES):
         return "statement"
     if is_general or any(pattern.search(clause) for clause in clauses for pattern in patterns.INSTRUCTS):
@@ -197,7 +186,7 @@ def _kind(sentence: str) -> StatementKind | None:
     is_pointing = patterns.POINTING.match(text) is not None
     if len(content_words(text)) < _TELLING_WORDS or (is_pointing and (not tells or patterns.TROUBLE.search(text))):
         return None
-    asserting = [part for part in clauses if patterns.NAMED_SUBJECT.match(part) or (part == text and not is_request)]
+    asserting = [part for part in clauses if patterns.NAMED_SUBJECT.match(part) or part == text]
     return "statement" if marked or tells or any(map(_asserts, asserting)) else None
 
 
@@ -209,17 +198,14 @@ def _asserts(clause: str) -> bool:
 
 
 def _tells(text: str) -> bool:
-    """Return whether a sentence gives a reason, or states something in the present, and names what can be looked up."""
-    if not NAMES.search(text) or patterns.NARRATES.match(text):
-        return False
-    is_seen = patterns.TROUBLE.search(text) is not None or len(text.split()) > _MOST_GENERAL_WORDS
-    return patterns.EXPLAINS.search(text) is not None or not (is_seen or patterns.DECLARES.match(text) is None)
+    """Return whether a sentence gives a reason, and names what can be looked up."""
+    return NAMES.search(text) is not None and patterns.EXPLAINS.search(text) is not None
 
 
 def _points_elsewhere(sentence: str) -> bool:
     """Return whether a sentence cannot be understood without another one."""
     text = patterns.OPENER.sub("", sentence).strip()
-    return bool(patterns.POINTING.match(text) or patterns.REFERS.match(text)) or bool(
+    return patterns.POINTING.match(text) is not None or bool(
         (patterns.POINTS_AT_END.search(text) or patterns.POINTS_AS_OBJECT.match(text)) and len(content_words(text)) < 3
     )
 
