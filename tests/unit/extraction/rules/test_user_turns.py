@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.extraction.rules.user.statements import statements_in
+from memgraph.extraction.rules.user import statements_in
 
 _TURNS = [json.loads(line) for line in Path(__file__).with_name("user_turns.jsonl").read_text().splitlines()]
 _MISSED = (
