@@ -14,8 +14,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
 from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, reasoning_after, short
 from memgraph.extraction.rules.subjects import content_words
-from memgraph.extraction.rules.user.spoken import spoken
-from memgraph.extraction.rules.user.statements import UserStatement, statements_in, takes_back
+from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
 from memgraph.model.memory import ActionStep

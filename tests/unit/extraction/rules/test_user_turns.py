@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.extraction.rules.user.statements import statements_in
+from memgraph.extraction.rules.user import statements_in
 
 _TURNS = [json.loads(line) for line in Path(__file__).with_name("user_turns.jsonl").read_text().splitlines()]
-_MISSED = ("You keep importing from internal packages.", "This endpoint is called by the ERP")
-"""A fact without a place, and one whose subject only the context names."""
+_MISSED = (
+    "You keep importing from internal packages.",
+    "This endpoint is called by the ERP",
+    "no, the importer should skip rows without",
+)
+"""A fact without a place, one whose subject only the context names, and a rule that reads like what is asked for now."""
 
 
 def stated(said: str) -> str:

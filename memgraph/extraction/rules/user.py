@@ -1,81 +1,106 @@
-"""Patterns of what users state: what a sentence must say to hold beyond the request at hand, and what ties it to the moment.
+"""What a user states beyond the request at hand: rules, preferences, decisions, facts. No model.
 
-Every repetition is bounded or runs over one sentence, which the caller truncates.
+A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A statement does: it quantifies
+("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), reports a decision, or says in what state something is or
+where it lives. A sentence that points elsewhere ("it", "that one") is kept only with the sentence it points to. Only sentences that are the user's
+own count: not marked, quoted, pasted, attributed or refused; in doubt a sentence is not.
+
+A pattern is here because labelled turns of public sessions miss it (`tests/benchmarks/sentences.py`); every repetition is bounded or runs over one
+sentence, which is truncated first.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple
+
+from memgraph.extraction.rules.causes import NAMES
+from memgraph.extraction.rules.subjects import content_words
+from memgraph.extraction.statements import sentences
 from memgraph.text import lazy_re as re
 
-QUOTED = re.compile(
+StatementKind = Literal["instruction", "statement"]
+
+_MAX_CHARS = 500
+_MAX_STATEMENTS = 6
+_MOST_WORDS = 60
+_MOST_GENERAL_WORDS = 35
+"""Longer sentences tell a story, in which "always" and "never" are about something else."""
+_LEAST_WORDS = 2
+_TELLING_WORDS = 3
+_LEAST_ASSERTED_WORDS = 4
+_RETRACTED_OVERLAP = 0.5
+_MOST_COMPARED = 1 << 13
+_MOST_LIFTED = 3
+"""An earlier statement of more words, for each of those that lift it, is about something else too."""
+_OF_LIFTING = frozenset(
+    str.split("you may can fine ok okay allowed feel free we there no not never always longer need run any more please")
+)
+_MAX_BEFORE_CHARS = 300
+"""Of what a sentence points to."""
+
+_QUOTED = re.compile(
     r"[\"“„«‹]\s?(?:[^\s\"“”»›]{1,60}\s+){2,60}[^\"“”»›]{1,80}[\"”“»›]|(?<![\w'])['‘](?=\S)(?:[^\s]{1,60}\s+){2,60}?\S{0,60}['’](?!\w)"
 )
-OPENER = re.compile(
+_OPENER = re.compile(
     r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|m?hmm+|mmm+|uh+|wait|w8|kk?|y[eu]p|look|moreover|additionally|in addition|therefore|instead(?=,)|(?:fantastic|phenomenal|great+|wonderful|amazing)(?=[,.!]| !)|hello|hi|"
     r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:]| no\b)|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
     re.IGNORECASE,
 )  # fmt: skip
-MARKED = re.compile(
+_MARKED = re.compile(
     r"^(?:notice (?:how|that)\b|(?:remember|note|keep in mind|be aware|bear in mind)(?:\s+that\b|\s*:)|remember\s+to\b|remember(?=\s+(?:we|the|our|my|i)\b)|(?:fyi|heads[- ]?up|reminder|important|rule|gotcha|"
     r"careful|watch out|beware|caution|(?:for |some |a bit of )?(?:background|context)|(?:(?:quick|small|one|a|minor) )*correction|for the record|nb|for your (?:info\w*|reference))\s*[:,!–—-]|"
     r"(?:just )?so (?:that )?you know\b,?|fyi\b)\s*",
     re.IGNORECASE,
 )
-LOWER_CASE_SENTENCE = re.compile(r"(?<=[\w)`'\"][\w)`'\"][.!?])(?<!etc\.)(?<!vs\.)\s+(?=[a-z`~(@]|[./]\w)")
-INCOMPLETE = re.compile(
+_LOWER_CASE_SENTENCE = re.compile(r"(?<=[\w)`'\"][\w)`'\"][.!?])(?<!etc\.)(?<!vs\.)\s+(?=[a-z`~(@]|[./]\w)")
+_INCOMPLETE = re.compile(
     r"[:,]\W*$|\b(?:the|an?|of|and|or)\W*$|^(?:will|can|could|is|are|was|were|has|have|does|did|seems|looks)\s",
     re.IGNORECASE,
 )
 """A fragment: what follows or the subject is missing."""
-QUESTION_TAIL = re.compile(r"\s[-–—]+\s|;\s|,\s(?=(?:so|and|but)\s)|(?<=[!)])\s")
-HALVES = re.compile(r":\s+|\s[-–—]+\s")
-CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
+_QUESTION_TAIL = re.compile(r"\s[-–—]+\s|;\s|,\s(?=(?:so|and|but)\s)|(?<=[!)])\s")
+_HALVES = re.compile(r":\s+|\s[-–—]+\s")
+_CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
 _QUESTION = re.compile(
     r"\?\W{0,3}$|^(?!do (?:it|this|that)\b)(?:can|could|would|will|wouldn'?t|do|does|did|is|are|was|were|should|shall|may|have|has|isn'?t|aren'?t|don'?t)\s+"
     r"(?:you|i|we|the|it|this|that|there|they|these|those|our|my|your|any\w{0,4})\b|^(?:what|why|how|where|which|who|whose|when(?=\s+(?:is|are|was|do|does|did|will)\b))\b",
     re.IGNORECASE,
 )
-TAG = re.compile(
-    r"(?:\s+please|,\s+(?:right|ok(?:ay)?|yes|is that (?:possible|ok(?:ay)?)|can (?:you|we)|could you|will you|got it|clear))\s*\?\W*$",
-    re.IGNORECASE,
-)
-"""What makes a question of a statement."""
-POLITE = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |pls |maybe )?", re.IGNORECASE)
-ONCE = re.compile(
+_POLITE = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |pls |maybe )?", re.IGNORECASE)
+_ONCE = re.compile(
     r"\b(?:for now|right now|for the moment|(?:in|for|during) this (?:\w+ ){0,2}(?:phase|sess?ion)|you (?:ran|used|did|wrote|made|proposed) (?:previously|before|above|earlier|there)|at this (?:time|point|stage)|(?:take|make|write|change|do|implement) any(?:thing|\s(?:actions?|changes?|code|edits?))|^(?:the |my )?(?:last|next|first|final) (?:task|step|thing) (?:is|was)|this time|just this once|today|tonight|yet|later|once more|one more time|next step|in this (?:session|turn|"
     r"commit|pr|step)|until (?:i|we)(?:'ve| have)? \w{1,12}|^now\s(?!that\b|i\b)|continue|go ahead|let me (?:know|see|try|check|think)|give me|show me|tell me)\b",
     re.IGNORECASE,
 )
 """What ties a sentence to the moment."""
-HEDGED = re.compile(
+_HEDGED = re.compile(
     r"^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|^for example\b|^(?:for|on|in|with|to) (?:#|(?:number|option|item|step|line|point|question) )?\d+[,:]?\s(?!(?:percent|days|hours|minutes|seconds|of)\b)|\b(?:we could|maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|contemplating|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
     re.IGNORECASE,
 )
 """Doubt, answers to numbered items, and marks of pasted documents."""
-TROUBLE = re.compile(
+_TROUBLE = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure)?|errors?|crash\w{0,3}|broken|breaks? again|not working|does(?:n'?t| not) (?:work|show|load|seem|exist|function|match)|blocked by|uncaught|did(?:n'?t| not)|"
     r"won'?t|nothing happens|weird|strange|bugs?|hangs?|stuck|looks? like|seems?|(?:got|have) (?:some |an? )?(?:problem|issue)s?|works? (?:if|when|for) i|i (?:see|get|got|have seen|noticed|ran|tried)|still)\b",
     re.IGNORECASE,
 )
 """A report of what is seen."""
 
-POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory|fine|ok(?:ay)?|allowed) (?:to|that)\b|there(?:'s| are| is) (?:no|one|two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one|(?:none|some|all|any|each|most|both|neither|one) of (?:them|these|those|which))\b", re.IGNORECASE)  # fmt: skip
-REFERS = re.compile(
-    r"^we(?:'ve|'re|'ll| have| are| will)\s(?:\S+\s){0,3}(?:it|them|this|these|those)\b|^(?:anything|everything|everyone|all|any) (?:else|other)\b",
-    re.IGNORECASE,
-)
-"""What cannot be understood without the sentence before, although it has a subject."""
-POINTS_AS_OBJECT = re.compile(r"^\w+\s(?:it|this|that|them)\b", re.IGNORECASE)
-POINTS_AT_END = re.compile(
+_POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory|fine|ok(?:ay)?|allowed) (?:to|that)\b|there(?:'s| are| is) (?:no|one|two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one|(?:none|some|all|any|each|most|both|neither|one) of (?:them|these|those|which))\b", re.IGNORECASE)  # fmt: skip
+_POINTS_AS_OBJECT = re.compile(r"^\w+\s(?:it|this|that|them)\b", re.IGNORECASE)
+_POINTS_AT_END = re.compile(
     r"\b(?:that|this|it|them|those|these|so|one|either|both)(?:\s+(?:again|anymore|any ?more|now|ever|here|there|either|too|please|then|way|like that))*\W*$",
     re.IGNORECASE,
 )
 
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
-PLACE = re.compile(_HERE, re.IGNORECASE)
-GENERAL = re.compile(
+_GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
     rf"^{_HERE}|\bnot?\s\w+\s{_HERE}|(?:use|write|format|spell|prefer)\s.{{1,80}}\severywhere|make (?:it|that|this) a habit|(?:use|prefer|avoid|stick to|keep)\s[^,;]{{1,80}}\s{_HERE}|"
@@ -85,7 +110,7 @@ GENERAL = re.compile(
     r"(?:i remind you|not allowed to|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
     re.IGNORECASE,
 )
-NOT_GENERAL = re.compile(
+_NOT_GENERAL = re.compile(
     r"^now\s(?!that\b|i\b)|^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|(?<=\w\s)(?<!please\s)always (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
     r"\b(?:i|i've|i have|you|it|that|this|which|they) (?:have |had |has )?(?:never|always) (?:seen?|said|had|heard|did|got|knew|thought|worked?|works|asked|told|see|saw|happen\w*|noticed|finish\w*|return\w*|end\w*)\b|"
     r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bi (?:hate|love) (?:wast|los)ing\b|should have been\b|\bi'?ve reached\b|^you'?re right\b",
@@ -99,7 +124,7 @@ _NOUN = (
 _OTHER = r"(?!(?:it|this|that|them|these|those|the same)\b)"
 """Before an object that the sentence itself names."""
 
-FORBIDS = re.compile(
+_FORBIDS = re.compile(
     r"^(?:please\s+)?(?:(?:do not|don'?t|dont)\s+(?!(?:worry|forget|bother|mind|know|think|see|care|understand|get|want|have|need|believe|remember|like|you|we|i|be|give|hesitate|tell|lose|loose|stop|wait|ask why)\b)(?!\w+\s+(?:it|this|that|them|these|those)\b)\w+\s+\S|"
     r"avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
     r"no\s+(?!\S+ (?:container|file|folder|director\w+|database|column|field|row)s?\W*$|on\b|problem|worries|need|idea|rush|thanks|thank|longer|way|one|luck|changes?\b|errors?|difference|clue|concerns?|doubt|wonder|matter|more\b|it\b|that|this|i\b|we\b|you\b|the\b|not\b|don|"
@@ -108,14 +133,14 @@ FORBIDS = re.compile(
     re.IGNORECASE,
 )
 _PRODUCTS = r"(?:(?:answer|response|explanation|message|commit|comment|docstring|name|function|test|file|pr|pull request|branch(?:e)?|diff|change|log|variable|step|plan|module|migration)s|replies|summaries|patches|classes|docs|code)"
-ALLOWS = re.compile(
+_ALLOWS = re.compile(
     r"^(?:you (?:may|can|are allowed to)|feel free to|it(?:'s| is) (?:now )?(?:fine|ok(?:ay)?|allowed) to|\S+(?: \S+){0,4} (?:is|are) (?:fine|ok(?:ay)?|allowed))\s(?:.{0,80}\s)?again\b|"
     r"^(?:there(?:'s| is) )?no (?:longer (?:any )?)?need (?:to|for)\s(?!(?:do|look|see|wait|worry|continue|write)\b)\S+\s.{0,80}?\b(?:any ?more|from now on)\b|"
     r"^(?:we|the team)(?:'ve| have)? (?:no longer|(?:do not|don't) \w+ .{2,60} any ?more|(?:\w+ )?(?:switched|moved|migrated) (?:\w+ )?from)\s\S",
     re.IGNORECASE,
 )
 """What allows again what was forbidden, or gives up what was in use."""
-STYLE = re.compile(
+_STYLE = re.compile(
     r"^(?:please\s+|always\s+)?(?:be\s+(?:(?:more|less)(?!\s+\w+\s+and\s+help)|brief|concise|terse|short|shorter|explicit|blunt|direct|succinct|polite|critical|honest)\b|"
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
     rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|to|by|with|"
@@ -126,25 +151,25 @@ STYLE = re.compile(
     re.IGNORECASE,
 )
 """How to answer and how to write."""
-ENSURES = re.compile(
+_ENSURES = re.compile(
     r"^(?:please |let'?s |also |just |always )*(?:(?:make sure|be sure|ensure)\s(?:that |to |you |we )*(?!it(?:'s| is| works?)\b|(?:everything|all)\b|(?:this|that|they) (?:is|are|works?)\b)(?:\S+\s){2}\S|"
     rf"(?:keep|leave)\s(?:the\s|your\s|all\s)?(?!(?:only|both|just|going|on|up|out|in|me|what|trying|working|moving)\b){_OTHER}\S+\s\S+)",
     re.IGNORECASE,
 )
 """What has to hold or stay."""
-CONTRASTS = re.compile(
+_CONTRASTS = re.compile(
     r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
     r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S",
     re.IGNORECASE,
 )
-REASONED = re.compile(
+_REASONED = re.compile(
     r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b.{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
     r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b",
     re.IGNORECASE,
 )
 _ACTIONS = r"(?:think|see|look|check|try|go|continue|proceed|start|wait|find|figure|explore|test|talk|discuss|fix|resolve|first|have been|(?:move|be (?:removed|moved|renamed|added|changed|fixed|deleted|done|able))|find|imagine|expect|believe|tell|log|reproduce|do|just|really|know)"
-OBLIGES = re.compile(
-    rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|should(?:n'?t)?|shall|ought to|needs? to|ha(?:s|ve) to|may not|can(?:'?t|not| not| only)|(?:is|are) (?:not )?(?:allowed|supposed) to)|"
+_OBLIGES = re.compile(
+    rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|(?<=s )should|should(?:n'?t| not| never)|shall|may not|can(?:'?t|not| not| only)|(?:is|are) not (?:allowed|supposed) to)|"
     r"we\s+(?:also\s+|still\s+|will\s+)?(?:(?:need|have) to(?=\s+(?:also |always |only |never |not |still |just )*(?:be|have|keep|use|avoid|stay|support|allow|rely|maintain|preserve|remain|respect|follow|comply|handle|ensure|make sure)\b)|must|should|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
     r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
     rf"\s+(?:also |always |only |never |not |still |just )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
@@ -154,13 +179,13 @@ OBLIGES = re.compile(
     re.IGNORECASE,
 )
 """An obligation of what has a name, and not a thing to do now."""
-CONDITIONAL = re.compile(
+_CONDITIONAL = re.compile(
     r"(?:^|\band |, )(?:if|when(?:ever)?|before|after)\s(?:you\s(?!(?:want|like|need|can|think|see|agree|are|have|finish|say|read|'re)\b)\w|an?\s|any\s|there(?:'s| is| are)\s|\w+ing\s|in doubt)[^,]{0,100}(?:,\s"
     rf"(?:then |please |always )?(?!(?:{_PRONOUNS[3:-1]}|the|so|and|but|or|why|my|our|is|are|do|does|can|could|please|will|would)\b)[a-z]+|\s(?:use|prefer|avoid|don'?t|do not))\s+(?!me\b|this\b)\S|"
     r"^in (?:the |our |all |unit |integration |e2e )?(?:\w+ )?(?:tests|scripts|docs|comments|commits|migrations|components|handlers|responses|templates)\b[^,]{0,60}(?:,\s(?!(?:i|it|we|you|the|there)\b)[a-z]+|\s(?:use|prefer|avoid|don'?t|do not))\s\S",
     re.IGNORECASE,
 )
-WISHES = re.compile(
+_WISHES = re.compile(
     r"(?:\b(?:i|we)\s*(?:really |also |just |only |now |still |much |usually |generally |strongly |absolutely |typically |would |'d |do not |don'?t |never ){0,3}|^would )(?:"
     r"(?:want|need|like|love|prefer|expect)\s+(?:(?:us )?to (?:be|have|keep|use|avoid|stay|support|allow|produce|rely|own|maintain|lose|integrate|micromanage)\b(?!\s(?:a look|you|(?:it|this|that)\b))|"
     r"(?!(?:to|you|your|for|me|help|some\w*|more|one|how|if|when|what|that|want|the (?:same|idea))\b|(?:it|this|them|those|these)\b(?!\s(?:to|shown|in|as|with|next|under)\b)|an? (?:look|list|summary|review|break|commit|quick|moment)\b)"
@@ -172,12 +197,12 @@ WISHES = re.compile(
     re.IGNORECASE,
 )
 """What the user wants things to be, other than one action of the agent."""
-DECIDED = re.compile(
+_DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
     r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b",
     re.IGNORECASE,
 )
-SETTLES = re.compile(
+_SETTLES = re.compile(
     r"^let'?s\s(?:not\s|just\s|also\s)?(?:(?:ship|go|stay|stick|live|start)\s(?:with|on|w/)\s(?!(?:it|that|this|these|those|option|your|the (?:first|second|third|last|next|other|same))\b)(?=\S*(?:[_.\d/`]|(?-i:[a-z][A-Z])))\D\S+|"
     r"(?:use|keep|skip|drop|avoid|leave|put|change|have|call|switch to|stick (?:to|with)|ship with)\s(?!(?:it|this|that|these|those|them|going|working|moving|your|what|option|\d+|the (?:first|second|third|last|next|other|same))\b)\S+\s\S+\s\S)",
     re.IGNORECASE,
@@ -230,16 +255,11 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 """In what state something is that has a name."""
-EXPLAINS = re.compile(
+_EXPLAINS = re.compile(
     r"\b(?:bea?ca?u?a?se|becuase)(?! (?:you|i)(?:'ve|\b))|\b(?:since (?!last\b|yesterday\b|my\b|when\b)\w+ \w+|due to|(?:is|was) caused by|that'?s (?:where|why)|for (?:this|that) reason)\b|, so (?!let|can|could|i\b|please|what|how|now|go|maybe|do\b|it seems)\w",
     re.IGNORECASE,
 )
 """A reason: kept where it names something that can be looked up."""
-DECLARES = re.compile(
-    r"^(?:(?i:the|our|my|all|some|only|most|both|its?)\s(?:[\w`'\"./@()&-]+\s){0,5}?|(?=\S*[\w)`][_./`A-Z\d])\S+\s|(?!(?:You|We|I|It|If|There|This|That|These|What|Only|They)\b)[A-Z][a-z]+\s(?=\S+\s\S+\s\S))"
-    r"(?<!\bi )(?<!\bit )(?:is|are|isn'?t|aren'?t|has|have|does(?:n'?t| not)?|contains?|uses?|runs?|lives?|works?|means?|takes?|returns?|supports?|comes?|must|can(?:'?t|not| not))\s(?!getting\b|for you\b)\S",
-)
-"""A statement in the present about something that has a name."""
 _REQUESTED = "|".join(
     str.split(
         "add adapt adjust append apply ask build bump call change check clean click close combine commit compare convert copy create debug delete deploy describe disable do document fetch "
@@ -256,7 +276,7 @@ _VERBS = "|".join(
         "share sit skip start stay stop store support sync take talk time translate trigger truncate use validate want wipe work write"
     )
 )
-ASSERTS = re.compile(
+_ASSERTS = re.compile(
     r"^(?:(?:you should know|the thing is|let me explain|wrong assumption|(?:but |and )?(?:keep in mind|note))(?: that|:|,)?\s+)?"
     r"(?!(?:"
     + _REQUESTED
@@ -270,48 +290,356 @@ ASSERTS = re.compile(
     re.IGNORECASE,
 )
 """An assertion in the present about something that is named: what a user explains of the system, the team or the rules."""
-OF_THE_MOMENT = re.compile(
+_OF_THE_MOMENT = re.compile(
     r"\b(?:this|that|it)\W*$|\b(?:now|just|already|again|so far|here|above|below|line \d+|currently|ready|done|finished|wrong|weird|better|worse|nice|great|good|fine|perfect|awesome|confusing|unclear|interesting|"
     r"funny|odd|odd|blank|left|green|red|gone|missing|empty|too \w+|slow|duplicated?|you(?:r|'ve|'re)?|i(?:'m|'ll|'ve|'d)?|me|idea|point|goal|question|problem|issue|we(?:'ve| have| had)(?! (?:an?|the|no|two|three|several|to|only)\b)|please|pls|plz|do the same|let'?s|shou?ld?u?l?|we(?:'ll| (?:\w+ )?(?:are|were|should|could|need|have to|can|will|do|did|had|know|just)))\b|[⏺✅✓]|\[\w*\]|[:?…]$|\.\.\.",
     re.IGNORECASE,
 )
-REQUESTS = re.compile(r"^(?:" + _REQUESTED + r")\b", re.IGNORECASE)
-ASKS_FOR = re.compile(r"^(?:" + _REQUESTED + r"|address|handle)(?:\s\w+)?:\s", re.IGNORECASE)
-NOTICED = re.compile(r"^notice (?:how|that)\b", re.IGNORECASE)
-NAMED_SUBJECT = re.compile(
+_NAMED_SUBJECT = re.compile(
     r"^(?:the|our|my|some|all|most|people|we|no|each|every|an?)\s|^[a-z]{4,}s\s(?:can|must|may|have|are|need|belong|run|go|live)\b",
     re.IGNORECASE,
 )
-NARRATES = re.compile(
-    r"^(?:i (?:\w+ )?(?:didn'?t|worry|know|don'?t know|was|disliked|need|have|had|see)|if)\b",
-    re.IGNORECASE,
-)
-_REMINDS = re.compile(
-    r"^(?:i thought|didn'?t|haven'?t|hadn'?t|but) we (?:had )?(?:agreed?|decided?|said)\b", re.IGNORECASE
-)
-INSTRUCTS = (FORBIDS, ALLOWS, STYLE, ENSURES, CONTRASTS, REASONED, OBLIGES, CONDITIONAL, WISHES, _OF_ALL)
-STATES = (DECIDED, SETTLES, _PLANNED, _AIMS, _OURS, _PERSONAL, _PLACE, _HOLDS)
-CERTAIN = (FORBIDS, ALLOWS, STYLE, CONTRASTS, REASONED, DECIDED, GENERAL, _OF_ALL, _HOLDS, MARKED)
+_INSTRUCTS = (_FORBIDS, _ALLOWS, _STYLE, _ENSURES, _CONTRASTS, _REASONED, _OBLIGES, _CONDITIONAL, _WISHES, _OF_ALL)
+_STATES = (_DECIDED, _SETTLES, _PLANNED, _AIMS, _OURS, _PERSONAL, _PLACE, _HOLDS)
+_CERTAIN = (_FORBIDS, _ALLOWS, _STYLE, _CONTRASTS, _REASONED, _DECIDED, _GENERAL, _OF_ALL, _HOLDS, _MARKED)
 """Statements that say by themselves that they hold from now on."""
-HARD = (DECIDED, CONTRASTS, REASONED, OBLIGES, WISHES, _AIMS, _OURS, _PLACE, _HOLDS)
+_HARD = (_DECIDED, _CONTRASTS, _REASONED, _OBLIGES, _WISHES, _AIMS, _OURS, _PLACE, _HOLDS)
 """Statements also where the sentence mentions trouble, as their reason."""
 
-TAKES_BACK = re.compile(
+_TAKES_BACK = re.compile(
     r"^(?:\W*(?:ok|oh|hmm|no|wait|sorry|actually|ah)[\s,.!]+){0,3}(?:never ?mind|scratch that|forget (?:that|it|what i said|about|the)|ignore (?:that|what i said|my)|i was wrong|my (?:mistake|bad)|i changed my mind|on second thoughts?|"
     r"disregard|i take (?:that|it) back|we changed our minds?)|^actually\b.{0,160}\b(?:are|is) (?:fine|ok(?:ay)?|allowed|good)\b|\b(?:no longer (?:applies|true|needed)|i changed my mind|is fine after all|are fine after all)\b",
     re.IGNORECASE,
 )
-ONLY_TAKES_BACK = re.compile(
+_ONLY_TAKES_BACK = re.compile(
     r"\W*(?:(?:ok|oh|hmm|no|wait|sorry|actually|ah)[\s,.!]+){0,3}(?:never ?mind|(?:scratch|forget|ignore|disregard) (?:that|it|what i said|my last (?:message|sentence))|i was wrong|"
     r"my (?:mistake|bad)|i take (?:that|it) back|i changed my mind)\W*$",
     re.IGNORECASE,
 )
-BANS = re.compile(r"\b(?:do not|don'?t|dont|never|no longer|stop)\s+us(?:e|ing)\s+([\w./@`-]+)", re.IGNORECASE)
-PROPOSES = re.compile(r"^let'?s\b", re.IGNORECASE)
-PROPOSES_LATER = re.compile(r"\b(?:let'?s|so far)\b", re.IGNORECASE)
-NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)
+_BANS = re.compile(r"\b(?:do not|don'?t|dont|never|no longer|stop)\s+us(?:e|ing)\s+([\w./@`-]+)", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)
+
+_ASIDE = "\ufffc" * 3
+"""Stands for what was set aside; long enough for a sentence of its own."""
+_JOINED = "\u2060"
+"""Stands for white space in a quotation: no sentence ends there."""
+_FENCED = re.compile(r"(```|~~~|'{3}|\"{3}).{0,8000}?(?:\1|\Z)|<!--.{0,8000}?(?:-->|\Z)", re.DOTALL)
+_ELEMENT = re.compile(
+    r"<([A-Za-z][\w:.-]{0,40})(?:\s[^<>]{0,400})?>(?!\W{0,3}(?:[\w-]+\W{0,3}){0,3}</\1).{0,8000}?(?:</\1\s{0,3}>|\Z)",
+    re.DOTALL,
+)
+"""An element with its content, unless that is a word or two."""
+_PASTED = re.compile(
+    r"\s*(?:[-*]?\s?\[[ xX]\]\s|/[/*]|[$%|│➜❯λ●■✓✔✗✘✅❌×⎿─═╭╰├└┌⏭♻✨☁💡👀]|[+-]{2,}\S?|={2,}|[#%]\s*$)|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]|"
+    r"\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] |\s*\[?(?:\d{4}-\d\d-\d\d[T ]?\d|[(\[]?\d{1,2}:\d\d\b|[A-Z][a-z]{2}\s{1,2}\d{1,2}\s\d\d:\d\d)|\s*\d{1,6}\.\d{2,3}\s|\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|"
+    r"\s*\[[A-Za-z][\w. -]{1,30}\](?:\s|$)(?!\S+ #)|\s*(?:npm|yarn|pnpm) (?:ERR!|WARN|error|warn|notice)|\s*(?:at \S{1,200}(?:$| [(<\[])|at async |File \"|Traceback |caused by:)|"
+    r"[\w.]{1,80}(?:Error|Exception|Warning)(?: \[?\w+\]?)?: |\s*(?:\S{1,200}[:(]\d{1,6}[:,]\d{1,6}[):]?|\S{1,200}\.\w{1,5}:\d{1,6})(?:\s|$)|@?[\w/-]{1,60}[:#][\w-]{1,40}:|\(\w{1,40}:\d+\)|"
+    r"(?:def|class|import|return|export|const|let|var|func|package) \w{1,60}\s?[(:={.]|from \w{1,60} import |\s{0,40}\d{1,6}\s?[│|→]|\s{4,}(?![-*•]\s|\d{1,2}[.)]\s|[a-z]\)\s)\S|\s{2,}\S+\s{2,}\S|"
+    r"[^\n]{0,400}(?:\S\s{3,}\S|\serror [A-Z]{1,4}\d{3,6}:|[)\]}'\"]\s?;$|[{}]$|\.{6,}|</\w+>)|\s*(?:\S{1,20}=\S{1,80}\s){2}"
+)
+"""Lines of the shapes that programs print and people do not write."""
+_PROMPT = re.compile(
+    r"\s*[➜❯λ]\s|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]\s\S|\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] "
+)
+_REPEATED_CHARS = 40
+"""Lines at least this long that occur again were printed by a program."""
+_MOST_LINES_BETWEEN = 4
+"""So many lines that look like prose may lie within one pasted output."""
+_DOCUMENT = re.compile(
+    r"\s{0,3}(?:#{1,6}\s+\S|[-=_*~]{3,}|[A-Z]{2,}(?: [A-Z]{2,})+\W*$)|(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|Return-Path):\s|[^\n]{1,200}\n\s{0,3}(?:={3,}|-{3,})\s*$"
+)
+"""What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
+_FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
+_QUOTES = re.compile(
+    r"\"[^\"\n]{1,600}\"|`(?:[^`\s]+[ ]){3,60}[^`\s]+`|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
+)
+_TEXT = r"(?:paragraphs?|comments?|texts?|messages?|e-?mails?|prompts?|sentences?|wiki|readme|articles?|answers?|tickets?|snippets?|quotes?|posts?|threads?|reviews?|notes?|letters?|docs?|documents?|sto(?:ry|ries)|guidelines|transcripts?|logs?|output)"
+_SAYS = (
+    r"(?:says|said|(?<!stop )saying|tells|told|writes|wrote|states|stated|asks|asked|claims|claimed|suggests|suggested|recommends|recommended|advises|advised|insists|insisted|argues|argued|mentions|mentioned|"
+    r"warns|warned|instructs|instructed|demands|demanded|replies|replied|answered|responded|commented|proposes|proposed|complains?|complained|thinks|believes|reminds|reminded|quotes|quoted|wants (?:us|me|you|everyone|them) to)"
+)
+_OF_OWN = re.compile(
+    rf"\b(?:i|we)(?:['’]ve|['’]d|\s(?:have|had))?(?:\s(?!was\b|were\b|am\b|been\b|got\b)\w+)?\s{_SAYS}\b|\byou(?:['’]re|\sare|\swere|\shave\sbeen)\s(?:\w+\s)?{_SAYS}\b|"
+    rf"\b(?:if|when|whenever|unless|until|once|before|after|what|whatever|whoever|anyone|everyone|nobody|without)\s(?:[^\s,]+\s){{0,5}}?{_SAYS}\b",
+    re.IGNORECASE,
+)
+"""Where the user says something, or where it depends on what somebody says."""
+_ATTRIBUTED = re.compile(
+    rf"\b{_SAYS}\b|\w+s\s(?:say|claim|suggest|recommend|insist|advise|warn)\b(?!\s(?:why|what|how)\b)|\bthey\s(?:say|claim|want|insist|suggest|recommend|tell)\b|"
+    r"\b(?:i|we)\s(?:\w+\s)?(?:read|heard|saw|found)\s(?:\w+\s){0,2}that\b|\b(?:dis)?agree\b|^from\s(?!now\b|here\b|\w+\son\b)|\b(?:according\sto|as\sper|in\sthe\swords\sof|quoting|citing)\s(?!our\b|my\b)|^(?:per|via)\s(?!our\b|my\b)\S|"
+    r"(?:\b(?:his|her|their)|(?<!\bour )\b(?!(?:project|repo|team|company|house)\b)\w+['’]s)\s(?:\w+\s){0,2}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
+    re.IGNORECASE,
+)
+_INTRODUCES = re.compile(
+    r"^(?:please |also |and |just |so |always |quick |short )*(?:(?:remember|keep in mind|bear in mind|note|be aware|follow|observe|respect|stick to|from now on|going forward|from here on|in general|by default|always|as a rule|whenever|also|please|ps|p\.s|btw|"
+    r"fyi|nb|important|warning|rules?|styles?|preferences?|conventions?|constraints?|requirements?)\b|(?:for|in|on|when|if|before|after|while|regarding|about|as for)\s(?:this|our|my|all|any|every|each|new|future|you|we|i|it|the (?:future|record)|\w+ing|\w+s|\w+ \w+s)\b)|"
+    r"\bhow (?:we|i)\s|\bmake (?:it|this|that) a (?:habit|rule)\b|\b(?:i|we)\s(?:\w+\s)?(?:told you|said|mentioned|asked you)\b|\b(?:my|our|these|some|few|couple of|several|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|remark|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
+    re.IGNORECASE,
+)
+"""What stands before words of the user's own and a colon."""
+_COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
+_SHOWS = re.compile(
+    rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
+    re.IGNORECASE,
+)
+"""A sentence that shows a text: what follows is that text."""
 
 
-def is_question(text: str) -> bool:
-    """Return whether a sentence asks; one that reminds of an agreement does not, whatever mark ends it."""
-    return _QUESTION.search(text) is not None and not _REMINDS.match(text)
+@dataclass(frozen=True, slots=True)
+class UserStatement:
+    """What a user's message states.
+
+    Attributes
+    ----------
+    kind : str
+        ``instruction``: how to work; ``statement``: a decision or a fact.
+    text : str
+        One sentence or more, understandable by itself.
+    """
+
+    kind: StatementKind
+    text: str
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it says by itself that it holds from now on; if not, it may concern only what was being done."""
+        return any(pattern.search(self.text) for pattern in _CERTAIN)
+
+
+def statements_in(message: str) -> list[UserStatement]:
+    """Return what a message states beyond its request; linear in its length."""
+    found: list[UserStatement] = []
+    before, was_kept = "", False
+    for part in spoken(message):
+        if not part or any(_kind(quoted[0].strip("\"“”„«»‹›'‘’ ")) for quoted in _QUOTED.finditer(part)):
+            before, was_kept = "", False
+            continue
+        if _is_question(part):  # "I want X on Y -- is that what you did?"
+            first = _QUESTION_TAIL.split(part, maxsplit=1)[0]
+            part = first if first != part and _kind(first) else part  # noqa: PLW2901
+        if _points_elsewhere(part):  # "It works like this: …", "this is odd - …"
+            halves = _HALVES.split(part, maxsplit=1)
+            part = max(halves, key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
+        kind, points = _kind(part), _points_elsewhere(part)
+        text = _bare(part)
+        starts = _POINTING.match(text) is not None
+        if kind and points and not (before and starts):
+            kind = None
+        is_passing = _is_question(part) or _ONCE.search(part)
+        is_reason = was_kept and starts and not kind and not is_passing
+        if (
+            (kind or is_reason)
+            and was_kept
+            and (is_reason or kind == found[-1].kind)
+            and len(found[-1].text) + len(text) < _MAX_CHARS
+        ):
+            if is_reason or points:
+                found[-1] = UserStatement(found[-1].kind, f"{_ended(found[-1].text)} {text}")
+            elif kind:
+                found.append(UserStatement(kind, text))
+        elif kind:
+            found = found[:-1] if points and was_kept else found
+            found.append(UserStatement(kind, f"{_ended(before)} {text}" if points else text))
+        was_kept = kind is not None
+        request = _POLITE.match(text)
+        said = text[request.end() :].rstrip(" ?") if request else text
+        is_asked = _is_question(part) and not request
+        chain = f"{_ended(before)} {said}" if points and before else said
+        before = "" if is_asked else chain if len(chain) <= _MAX_BEFORE_CHARS else said
+    return found[:_MAX_STATEMENTS]
+
+
+def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool:
+    """Return whether a message withdraws an earlier statement: the latest one, or one about the same thing, or by stating its opposite."""
+    now, then = _gist_of(message[:_MAX_CHARS]), _gist_of(earlier.text)
+    its = then.words
+    shared = len(now.words & its)
+    if now.takes_back:
+        return (shared > 0 and shared >= _RETRACTED_OVERLAP * min(len(its), 2)) or (
+            is_latest and _ONLY_TAKES_BACK.match(message) is not None
+        )
+    for lifted in now.lifts:
+        if len(lifted & its) > _RETRACTED_OVERLAP * len(lifted) and len(its - _OF_LIFTING) <= _MOST_LIFTED * len(
+            lifted
+        ):
+            return True
+    if not then.denies and any(name in earlier.text for name in now.bans):
+        return True
+    return shared >= max(2, 0.8 * len(its)) and now.denies != then.denies and bool(statements_in(message))
+
+
+class _Gist(NamedTuple):
+    """What comparing a text needs: its words, whether it denies and takes back, the words of what it allows again, and the names it bans."""
+
+    words: frozenset[str]
+    denies: bool
+    takes_back: bool
+    lifts: tuple[frozenset[str], ...]
+    bans: tuple[str, ...]
+
+
+@lru_cache(maxsize=_MOST_COMPARED)
+def _gist_of(text: str) -> _Gist:
+    """Return a text's gist. Cached, because each message is compared with all statements before it."""
+    denies, takes_back = (pattern.search(text) is not None for pattern in (_NEGATION, _TAKES_BACK))
+    lifting = (part for part in sentences(text) if _ALLOWS.match(part))
+    return _Gist(
+        frozenset(content_words(text)),
+        denies,
+        takes_back,
+        tuple(frozenset(content_words(part)) - _OF_LIFTING for part in lifting),
+        tuple(match[1].strip("`.") for match in _BANS.finditer(text) if NAMES.search(match[1])),
+    )
+
+
+def _kind(sentence: str) -> StatementKind | None:
+    """Return the kind of statement that a sentence makes, if it makes one."""
+    text = _QUOTED.sub('"…"', _OPENER.sub("", sentence).strip())
+    marked = _MARKED.match(text)
+    text = text[marked.end() :].strip() if marked else text
+    polite = _POLITE.match(text)
+    if polite and (_GENERAL.search(text) or _FORBIDS.match(text[polite.end() :])):
+        text = text[polite.end() :].rstrip(" ?")
+    words = text.split()
+    if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _is_question(text):
+        return None
+    if _INCOMPLETE.search(text) or text.count('"') % 2:
+        return None
+    is_general = (
+        len(words) <= _MOST_GENERAL_WORDS and _GENERAL.search(text) is not None and not _NOT_GENERAL.search(text)
+    )
+    if _HEDGED.search(text) or (_ONCE.search(text) and not is_general):
+        return None
+    clauses = [
+        text,
+        *(part for raw in _CLAUSE.split(text) if len((part := _OPENER.sub("", raw).strip()).split()) > 1),
+    ]
+    tells = _tells(text)
+    if _TROUBLE.search(text) and not is_general and not tells:
+        clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in _HARD)]
+    if not clauses:
+        return None
+    clauses = [clause for clause in clauses if not _is_question(clause)]
+    if any(pattern.search(clause) for clause in clauses for pattern in _STATES):
+        return "statement"
+    if is_general or any(pattern.search(clause) for clause in clauses for pattern in _INSTRUCTS):
+        return "instruction"
+    is_pointing = _POINTING.match(text) is not None
+    if len(content_words(text)) < _TELLING_WORDS or (is_pointing and (not tells or _TROUBLE.search(text))):
+        return None
+    asserting = [part for part in clauses if _NAMED_SUBJECT.match(part) or part == text]
+    return "statement" if marked or tells or any(map(_asserts, asserting)) else None
+
+
+def _asserts(clause: str) -> bool:
+    """Return whether a clause asserts something in the present that is not about the moment."""
+    return _LEAST_ASSERTED_WORDS <= len(clause.split()) <= _MOST_GENERAL_WORDS and bool(
+        _ASSERTS.match(clause) and not _OF_THE_MOMENT.search(clause)
+    )
+
+
+def _tells(text: str) -> bool:
+    """Return whether a sentence gives a reason, and names what can be looked up."""
+    return NAMES.search(text) is not None and _EXPLAINS.search(text) is not None
+
+
+def _points_elsewhere(sentence: str) -> bool:
+    """Return whether a sentence cannot be understood without another one."""
+    text = _OPENER.sub("", sentence).strip()
+    return _POINTING.match(text) is not None or bool(
+        (_POINTS_AT_END.search(text) or _POINTS_AS_OBJECT.match(text)) and len(content_words(text)) < 3
+    )
+
+
+def _bare(sentence: str) -> str:
+    """Return a sentence without greeting or assent before it."""
+    text = _OPENER.sub("", sentence).strip() or sentence
+    return text[:1].upper() + text[1:] if text.split(maxsplit=1)[0].isalpha() else text
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
+def spoken(message: str) -> list[str]:
+    """Return the sentences that are the user's own, and "" where something was set aside; linear in the length of the message."""
+    found: list[str] = []
+    is_shown = False
+    for paragraph in re.split(r"\n{2,}", _own_text(message)):
+        for part in _own_sentences(paragraph):
+            is_aside = _ASIDE in part
+            if is_shown and not is_aside:
+                return [*found, ""]
+            found.append("" if is_aside else part.replace(_JOINED, " "))
+            is_shown = _SHOWS.search(part) is not None and not _introduces(part.rstrip(" *_:"))
+    return found
+
+
+def _own_text(message: str) -> str:
+    text = message.replace("\r\n", "\n").replace("**", "")
+    for pattern in (_FENCED, _ELEMENT):
+        text = pattern.sub(f"\n{_ASIDE}\n", text)
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), text)
+    return "\n".join(_own_lines(text.split("\n")))
+
+
+def _own_lines(lines: list[str]) -> list[str]:
+    """Return the lines with a mark instead of those that are pasted, quoted as a block, of another speaker, or introduced by a colon."""
+    times = Counter(line.strip() for line in lines if len(line) >= _REPEATED_CHARS)
+    is_hunk = any(line[:1] == "+" and line[1:2].strip() for line in lines)
+    pasted = {
+        place
+        for place, line in enumerate(lines)
+        if line.strip() and (_PASTED.match(line[:1_000]) or times[line.strip()] > 1)
+    }
+    for one, other in pairwise(sorted(pasted)):
+        between = range(one + 1, other)
+        if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
+            pasted.update(between)
+    kept, until, is_shell = [], "", False
+    for place, line in enumerate(lines):
+        two = "\n".join(lines[place : place + 2])
+        is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
+        is_pasted = is_shell or place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
+        if not line.strip() or until == "end":
+            until = "" if until == "blank" else until
+        elif _DOCUMENT.match(two) and not is_hunk:
+            until = "end"
+        elif line.lstrip()[:1] == ">" or (_FIELDS.match(two) and not is_pasted):
+            until = "blank"
+        kept.append(
+            f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
+        )
+    return kept
+
+
+def _own_sentences(paragraph: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph without those that are attributed, and without what a colon introduces that is not the user's."""
+    for sentence in chain.from_iterable(map(_LOWER_CASE_SENTENCE.split, sentences(paragraph))):
+        bare = _QUOTES.sub(_ASIDE, sentence)
+        said, *introduced = _COLON.split(_OPENER.sub("", bare).strip(), maxsplit=1)
+        is_own = not introduced or _introduces(said) or bare.casefold().startswith(("no,", "no.", "no "))
+        if _is_attributed(said if introduced else bare) or not bare.strip(f"{_ASIDE} .!?,"):
+            yield _ASIDE + sentence
+            is_own = not introduced
+        else:
+            yield sentence if is_own else said
+        if not is_own and introduced[0].strip(f"{_ASIDE} .!?,"):
+            yield _ASIDE
+            return
+
+
+def _is_attributed(text: str) -> bool:
+    return _ATTRIBUTED.search(_OF_OWN.sub("", text)) is not None
+
+
+def _introduces(text: str) -> bool:
+    """Return whether what stands before a colon introduces the user's own words; in doubt it does not."""
+    if _is_attributed(text):
+        return False
+    return _MARKED.match(f"{text}:") is not None or _INTRODUCES.search(text) is not None
+
+
+def _is_question(text: str) -> bool:
+    """Return whether a sentence asks."""
+    return _QUESTION.search(text) is not None

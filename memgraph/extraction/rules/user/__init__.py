@@ -1,1 +1,0 @@
-"""What users state in sessions: rules, preferences, decisions, facts."""
