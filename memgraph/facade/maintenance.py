@@ -54,7 +54,8 @@ class Maintenance:
         """
         checked(Callback, progress, "progress")
         judge = self.judge()
-        return sleep(self.store, phases=phases, max_seconds=max_seconds, judge=judge, progress=progress)
+        model = self.consolidation.language_model
+        return sleep(self.store, phases=phases, max_seconds=max_seconds, model=model, judge=judge, progress=progress)
 
     def compress(self) -> CompressionResult:
         """Generalise what at least three builds have in common, then collect faded memories; see `ConsolidationPipeline`."""
