@@ -525,7 +525,9 @@ def _kind(sentence: str) -> StatementKind | None:
     if is_general or any(pattern.search(clause) for clause in clauses for pattern in _INSTRUCTS):
         return "instruction"
     is_pointing = _POINTING.match(text) is not None
-    if len(content_words(text)) < _TELLING_WORDS or (is_pointing and (not tells or _TROUBLE.search(text))):
+    if len(content_words(text)) < (_LEAST_WORDS if marked else _TELLING_WORDS) or (
+        is_pointing and (not tells or _TROUBLE.search(text))
+    ):
         return None
     asserting = [part for part in clauses if _NAMED_SUBJECT.match(part) or part == text]
     return "statement" if marked or tells or any(map(_asserts, asserting)) else None
