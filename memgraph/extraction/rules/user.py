@@ -47,7 +47,7 @@ _QUOTED = re.compile(
     r"[\"“„«‹]\s?(?:[^\s\"“”»›]{1,60}\s+){2,60}[^\"“”»›]{1,80}[\"”“»›]|(?<![\w'])['‘](?=\S)(?:[^\s]{1,60}\s+){2,60}?\S{0,60}['’](?!\w)"
 )
 _OPENER = re.compile(
-    r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|m?hmm+|mmm+|uh+|wait|w8|kk?|y[eu]p|look|moreover|additionally|in addition|therefore|instead(?=,)|(?:fantastic|phenomenal|great+|wonderful|amazing)(?=[,.!]| !)|hello|hi|"
+    r"^\W{0,4}(?:(?:\d{1,2}(?=\.\s)|ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|m?hmm+|mmm+|uh+|wait|w8|kk?|y[eu]p|look|moreover|additionally|in addition|therefore|instead(?=,)|(?:fantastic|phenomenal|great+|wonderful|amazing)(?=[,.!]| !)|hello|hi|"
     r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:]| no\b)|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
     re.IGNORECASE,
 )  # fmt: skip
@@ -403,7 +403,7 @@ class UserStatement:
     @property
     def is_certain(self) -> bool:
         """Whether it says by itself that it holds from now on; if not, it may concern only what was being done."""
-        return any(pattern.search(self.text) for pattern in _CERTAIN)
+        return _holds_from_now_on(self.text)
 
 
 def statements_in(message: str) -> list[UserStatement]:
@@ -525,7 +525,9 @@ def _kind(sentence: str) -> StatementKind | None:
     if is_general or any(pattern.search(clause) for clause in clauses for pattern in _INSTRUCTS):
         return "instruction"
     is_pointing = _POINTING.match(text) is not None
-    if len(content_words(text)) < _TELLING_WORDS or (is_pointing and (not tells or _TROUBLE.search(text))):
+    if len(content_words(text)) < (_LEAST_WORDS if marked else _TELLING_WORDS) or (
+        is_pointing and (not tells or _TROUBLE.search(text))
+    ):
         return None
     asserting = [part for part in clauses if _NAMED_SUBJECT.match(part) or part == text]
     return "statement" if marked or tells or any(map(_asserts, asserting)) else None
@@ -603,7 +605,7 @@ def _own_lines(lines: list[str]) -> list[str]:
         is_pasted = is_shell or place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
-        elif _DOCUMENT.match(two) and not is_hunk:
+        elif _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _holds_from_now_on(line)):  # "NEVER PUSH"
             until = "end"
         elif line.lstrip()[:1] == ">" or (_FIELDS.match(two) and not is_pasted):
             until = "blank"
@@ -638,6 +640,10 @@ def _introduces(text: str) -> bool:
     if _is_attributed(text):
         return False
     return _MARKED.match(f"{text}:") is not None or _INTRODUCES.search(text) is not None
+
+
+def _holds_from_now_on(text: str) -> bool:
+    return any(pattern.search(text) for pattern in _CERTAIN)
 
 
 def _is_question(text: str) -> bool:
