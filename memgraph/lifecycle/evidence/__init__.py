@@ -1,1 +1,1 @@
-"""Evidence: the episodes in force and the memories already derived from them, the common input of all learning."""
+"""Evidence: the episodes in force, the memories derived from them, and the one mechanism that makes, grows, ends and restores these."""
