@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from memgraph.fold.event_time import Moments
 from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCE, MemoryType
+from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCES, MemoryType
 from memgraph.model.results.learning import MADE_BY_SLEEP
 
 KINDS = ("episodic", "generalisation", "procedural", "fact")
@@ -447,7 +447,7 @@ class _Reading:
 
     def _added(self, event: Event, at: str) -> None:
         row = event.content["memory"]
-        if row.get("source") == RECORD_SOURCE:  # its life as a memory begins when it becomes one
+        if row.get("source") in RECORD_SOURCES:  # its life as a memory begins when it becomes one
             self._records[row["id"]] = {name: row[name] for name in _OF_A_RECORD & row.keys()}
         else:
             self._begin(event, at, row)

@@ -25,14 +25,14 @@ from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.events.records import AccessRecorded
 from memgraph.model.events.store import MemoryPurged
 from memgraph.model.ids import natural_id
-from memgraph.model.memory import RECORD_SOURCE, VECTOR_COLUMNS
+from memgraph.model.memory import RECORD_SOURCES, VECTOR_COLUMNS
 from memgraph.ports import Key, Row
 
 
 def chain_of(memory: Row) -> tuple[str, str] | None:
     """Return (table, key) of the node that stores the last episode of a chain: the session, else the project."""
     project = memory.get("project_id")
-    if memory["type"] != "episodic" or memory.get("source") == RECORD_SOURCE:
+    if memory["type"] != "episodic" or memory.get("source") in RECORD_SOURCES:
         return None
     if session := memory.get("session_id"):
         return "Session", natural_id("session", session, project_id=project)

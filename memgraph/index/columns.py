@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from memgraph.model.memory import RECORD_SOURCE, TrustClass
+from memgraph.model.memory import RECORD_SOURCES, TrustClass
 from memgraph.model.results.retrieval import Authority
 
 TIERS = ("public", "sensitive", "private")
@@ -88,5 +88,5 @@ def columns_of_source(row: Mapping[str, Any]) -> dict[str, Any]:
         "authority": AUTHORITIES.index(authority),
         "is_session_bound": source in SESSION_SOURCES and row.get("session_id") is not None,
         "is_saved": source in SAVED_SOURCES,
-        "is_record": source == RECORD_SOURCE,
+        "is_record": source in RECORD_SOURCES,
     }

@@ -59,10 +59,9 @@ OUTCOME_OF_WORD: dict[str, Outcome] = {
 }
 """Maps every outcome word of the seeds to one of four outcomes."""
 
-RECORD_SOURCE = "commit"
-"""Source of records: what happened, kept whole as evidence. Searches and recalls find them; only those that earned it become memories."""
-SOURCE_OF_PROMOTED = "git"
-"""Source of a memory that was a record."""
+RECORD_SOURCE, FAILURE_SOURCE, SAID_SOURCE = "commit", "failed run", "session turn"
+RECORD_SOURCES = {RECORD_SOURCE: "git", FAILURE_SOURCE: "build log", SAID_SOURCE: "transcript"}
+"""Sources of records, each with that of the memory that a record becomes: commits, failures of tests and builds, and what was said in a session, kept whole as evidence. Searches and recalls find them; only those that earned it become memories."""
 
 Vector = NDArray[np.float32]
 Embedding = Annotated[

@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.journal.journal import Journal
 from memgraph.model.base import checked, checked_list
 from memgraph.model.events.records import OutcomeRecorded, ProcedureMeasured, RetrievalRecorded
-from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCE, StoredMemory
+from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCES, StoredMemory
 from memgraph.ports import Row
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.writer import Writer
@@ -115,8 +115,8 @@ class Usage:
     def _promote(self, memory_ids: Sequence[str]) -> None:
         """Make memories of the records among those that helped."""
         for row in self._reader.rows(memory_ids):
-            if row.get("source") == RECORD_SOURCE:
-                self._writer.update(row["id"], {"reason": "a commit that was used for what went well"})
+            if row.get("source") in RECORD_SOURCES:
+                self._writer.update(row["id"], {"reason": "a record that was used for what went well"})
 
     def _check(self, payload: OutcomeRecorded) -> None:
         """Reject an unknown outcome, an unknown retrieval, or memories not among its results: they would be lost silently."""

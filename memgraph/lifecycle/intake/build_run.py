@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +12,11 @@ from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import source_id
-from memgraph.model.memory import RECORD_SOURCE, EpisodicMemory, FileChange
+from memgraph.model.memory import FAILURE_SOURCE, RECORD_SOURCE, RECORD_SOURCES, SAID_SOURCE, EpisodicMemory, FileChange
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row
 from memgraph.text.cutting import whole_sentences
+from memgraph.text.sentences import ended
 
 
 @dataclass(slots=True, eq=False)
@@ -80,16 +82,15 @@ class BuildRun:
         chosen = [_of_commit(candidate, tasks) for candidate in left if candidate.key not in dropped]
         # of a commit whose candidate was decided before, the memory or the record is there, or somebody has rejected it
         decided = [candidate for candidate in keyed if candidate.key in consumed]
-        made = {getattr(candidate.memory, "git_commit", None) for candidate in [*chosen, *decided]}
-        records = [record_of(self.log, task) for task in self.log.tasks if task.task_id not in made]
-        self.candidates = [*chosen, *(_completed(self.log, one) for one in records if one is not None)]
+        made = {event for candidate in [*chosen, *decided] for event in candidate.memory.source_event_ids}
+        records = (one for one in records_of(self.log) if made.isdisjoint(one.memory.source_event_ids))
+        self.candidates = [*chosen, *(_completed(self.log, one) for one in records)]
         self.left_out = [candidate.key or "" for candidate in found[most:]]
 
     def record_beside(self, candidate: Candidate) -> Candidate | None:
-        """Return the record of the commit of a candidate that was merged into another memory."""
-        commit = getattr(candidate.memory, "git_commit", None)
-        task = next((one for one in self.log.tasks if one.task_id == commit), None)
-        record = record_of(self.log, task) if task else None
+        """Return the record of what a candidate tells that was merged into another memory."""
+        events = set(candidate.memory.source_event_ids)
+        record = next((one for one in records_of(self.log) if not events.isdisjoint(one.memory.source_event_ids)), None)
         return _completed(self.log, record) if record else None
 
     def cut(self, place: int) -> None:
@@ -151,7 +152,8 @@ def embed_candidates(
         (number, place)
         for number, build in enumerate(builds)
         for place, candidate in enumerate(build.candidates)
-        if candidate.memory.embedding is None and candidate.memory.source != RECORD_SOURCE  # records get theirs later
+        if candidate.memory.embedding is None
+        and candidate.memory.source not in RECORD_SOURCES  # records get theirs later
     ]
     began = timer()
     texts = [builds[number].candidates[place].memory.content for number, place in lacking]
@@ -197,26 +199,53 @@ RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 
 
-def record_of(log: BuildEventLog, task: BuildTask) -> Candidate | None:
-    """Return the record of a commit; None for what only brings in another one, and for a log of another source.
+_OF_FAILURES = frozenset(("build log", "ci log", "test report"))
+"""Sources of logs whose failures are kept whole."""
 
-    Its text is the whole message without trailers and markup, up to `MAX_CONTENT_CHARS` and cut at a sentence.
+
+def records_of(log: BuildEventLog) -> Iterator[Candidate]:
+    """Yield what a log says happened: commits, failed tests and commands of a build, and what user and agent said in a session.
+
+    A commit is its whole message without trailers and markup, a failure what failed with its output, a user's turn what was
+    said with the question that it answers, and an agent's the message with which it concluded; each up to `MAX_CONTENT_CHARS`
+    and cut at a sentence. What only brings in another commit is none.
     """
-    if log.source != "git" or task.repeats:
-        return None
+    for task in log.tasks:
+        if log.source == "git" and not task.repeats:
+            text, outcome = task.text or task.description, "negative" if task.outcome == "failure" else "positive"
+            own = {"outcome": outcome, "git_commit": task.task_id, **commit_fields(task)}
+            yield _record(log, task.task_id, RECORD_SOURCE, text, task.occurred_at, task.agent_name, **own)
+        elif log.source in _OF_FAILURES and task.outcome == "failure":
+            text = f"{ended(task.description)} {task.output or task.command}"
+            yield _record(
+                log, task.task_id, FAILURE_SOURCE, text, task.occurred_at, task.agent_name, outcome="negative"
+            )
+        elif log.source == "transcript" and task.lesson:
+            text = f"The agent concluded: {task.lesson}"
+            yield _record(log, task.task_id, SAID_SOURCE, text, task.occurred_at, task.agent_name)
+    at: Counter[str] = Counter()
+    for said in log.user_interventions if log.source == "transcript" else ():
+        event = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
+        at[said.timestamp] += 1
+        text = f"The user said: {ended(said.action)}" + (f" Before that: {said.context}" if said.context else "")
+        yield _record(log, event, SAID_SOURCE, text, said.timestamp)
+
+
+def _record(
+    log: BuildEventLog, event: str, source: str, text: str, when: str | None, by: str | None = None, **fields: Any
+) -> Candidate:
     memory = EpisodicMemory(
-        content=whole_sentences(" ".join((task.text or task.description).split()), MAX_CONTENT_CHARS),
-        outcome="negative" if task.outcome == "failure" else "positive",
-        occurred_at=task.occurred_at,
-        agents_involved=[task.agent_name],
-        source_event_ids=[f"{log.build_id}/{task.task_id}"[:400]],
-        source=RECORD_SOURCE,
+        content=whole_sentences(" ".join(text.split()), MAX_CONTENT_CHARS),
+        occurred_at=when,
+        agents_involved=[by] if by else [],
+        source_event_ids=[f"{log.build_id}/{event}"[:400]],
+        source=source,
+        session_id=log.session_id,
         trust_class=log.trust_class,
         relevance_score=RELEVANCE,
-        git_commit=task.task_id,
-        **commit_fields(task),
+        **fields,
     )
-    return Candidate(key=f"{task.task_id[:380]}:{RECORD_SOURCE}", memory=memory)
+    return Candidate(key=f"{event[:380]}:{source}", memory=memory)
 
 
 def commit_fields(task: BuildTask) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.ids import natural_id
-from memgraph.model.memory import RECORD_SOURCE, AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
+from memgraph.model.memory import RECORD_SOURCES, AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, LanguageModel, Row
@@ -285,7 +285,7 @@ class ConsolidationPipeline:
         rejected = self._store.reader.rejected()
         left = [candidate for candidate in build.candidates if candidate.key not in consumed]
         for place, candidate in enumerate(left):
-            if candidate.memory.source == RECORD_SOURCE:
+            if candidate.memory.source in RECORD_SOURCES:
                 self._record(build, candidate, rejected, writes)
                 continue
             if place and limit.is_up:

@@ -9,6 +9,7 @@ from typing import Literal
 from memgraph.extraction.statements import is_instruction
 from memgraph.model.memory import (
     RECORD_SOURCE,
+    SAID_SOURCE,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -120,6 +121,8 @@ def _without_outcome(memory: StoredMemory, text: str) -> str:
 
 def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kind | str, str]:
     """Return an episode's kind by its content, and the text to print without the word that the kind says."""
+    if memory.source == SAID_SOURCE:
+        return "Said", text
     if memory.source == RECORD_SOURCE:
         return f"Commit {(memory.git_commit or '')[:_SHA_CHARS]}", text
     if memory.outcome == "neutral":

@@ -32,8 +32,7 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.ids import new_id, stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
-    RECORD_SOURCE,
-    SOURCE_OF_PROMOTED,
+    RECORD_SOURCES,
     AgentMemory,
     EpisodicMemory,
     MemoryRecord,
@@ -330,8 +329,8 @@ class Writer:
     def updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
         """Return the validated memory that results from a row and new values of its fields."""
         old: AgentMemory = AgentMemory.from_row(row, now=now, curve=self._curve)
-        if old.source == RECORD_SOURCE:  # who changes a record makes it a memory
-            updates = {"source": SOURCE_OF_PROMOTED, "archived_at": None, **updates}
+        if old.source in RECORD_SOURCES:  # who changes a record makes it a memory
+            updates = {"source": RECORD_SOURCES[old.source], "archived_at": None, **updates}
         updates = with_its_reasons(updates, row)
         fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
         if "outcome" in updates:
@@ -369,7 +368,7 @@ class Writer:
             None if memory.embedding is None else checked_vector(memory.embedding, self.model) for memory in memories
         ]
         # records are many, and found by their words until `embed_awaiting` comes to them
-        lacking = [n for n, one in enumerate(memories) if vectors[n] is None and one.source != RECORD_SOURCE]
+        lacking = [n for n, one in enumerate(memories) if vectors[n] is None and one.source not in RECORD_SOURCES]
         if not lacking or not self.embedder.dimension:
             return vectors
         made: list[Vector | EmbeddingError]

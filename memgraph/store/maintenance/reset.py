@@ -15,7 +15,7 @@ from memgraph.fold.tasks import is_pin
 from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.store import StoreReset
-from memgraph.model.memory import RECORD_SOURCE
+from memgraph.model.memory import RECORD_SOURCES
 from memgraph.model.results.maintenance import ResetResult, ResetScope
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
@@ -112,7 +112,7 @@ def is_kept(row: Row) -> bool:
 
 def _kind(row: Row) -> str:
     """Return what a memory is counted as."""
-    return "records" if row.get("source") == RECORD_SOURCE else str(row["type"])
+    return "records" if row.get("source") in RECORD_SOURCES else str(row["type"])
 
 
 def _counted(table: str, rows: Sequence[Row]) -> Sequence[Row]:

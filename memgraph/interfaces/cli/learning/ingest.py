@@ -314,7 +314,7 @@ def report_lines(report: IngestReport) -> list[str]:
     if report.builds > 1 and report.extracted + report.merged:
         lines.append(f"{report.kept_share:.0%} of the builds yielded a memory.")
     if report.recorded:
-        lines.append(f"Kept {count(report.recorded, 'commit')} whole as records, which searches and recalls find, too.")
+        lines.append(f"Kept {count(report.recorded, 'event')} whole as records, which searches and recalls find, too.")
     if report.left_out:
         lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")
     if report.forgotten:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from memgraph import MemGraph
+from memgraph import BuildEventLog, MemGraph
+from memgraph.config import ConsolidationConfig
 from memgraph.extraction.readers import SavedGitLogReader
 from memgraph.fold.history import history_of
-from memgraph.lifecycle import ingest, sleep
-from memgraph.model.memory import RECORD_SOURCE
+from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
+from memgraph.model.memory import FAILURE_SOURCE, RECORD_SOURCE, SAID_SOURCE
 from memgraph.model.results.learning import COUNTING_SOURCE
 
 WHY = "Cache the prices\n\nPrices were computed on every read because nothing kept them."
@@ -207,3 +208,59 @@ def test_a_rule_that_somebody_worded_is_not_ended_by_counts(store: Any, history:
     ingest(store, SavedGitLogReader(history(*commits, *alone)))
     sleep(store, phases=["counting"])
     assert store.get_memory(rules[0].id).invalid_at is None
+
+
+def session() -> BuildEventLog:
+    """A session in which the user says what no rule keeps."""
+    return BuildEventLog(
+        build_id="s1",
+        project_id="shop",
+        source="transcript",
+        session_id="s1",
+        build_outcome="success",
+        started_at="2026-01-01T00:00:00Z",
+        completed_at="2026-01-01T01:00:00Z",
+        tasks=[
+            {
+                "task_id": "t1",
+                "agent_name": "claude",
+                "description": "Edit kettle.py",
+                "outcome": "success",
+                "lesson": "The kettle waits for the lid now.",
+            }
+        ],
+        user_interventions=[
+            {"timestamp": "2026-01-01T00:10:00Z", "action": "the blue one", "context": "Which teapot should it be?"}
+        ],
+    )
+
+
+def test_what_is_said_in_a_session_is_kept_with_its_question_and_is_no_memory(store: Any) -> None:
+    found = ConsolidationPipeline(store).consolidate(session())
+    said = {one.content: one for one in store.every_memory() if one.source == SAID_SOURCE}
+    assert found.records_kept == len(said) > 0
+    turn = next(one for text, one in said.items() if "blue one" in text)
+    assert (turn.session_id, turn.trust_class, turn.outcome) == ("s1", "agent", "unknown")
+    assert "Which teapot should it be?" in turn.content
+    assert not {one.id for one in said.values()} & {one.id for one in store.get_all_memories()}
+    assert MemGraph(store).search_memories("blue teapot")[0].memory.id == turn.id
+    store.update_memory(turn.id, tags=["tea"])
+    assert store.get_memory(turn.id).source == "transcript"
+    digest = store.digest()
+    assert ConsolidationPipeline(store).consolidate(session()).records_kept == 0
+    assert store.digest() == digest
+
+
+def test_a_failure_that_becomes_no_memory_is_kept_whole(store: Any) -> None:
+    failed = [
+        {"task_id": f"t{n}", "agent_name": "tests", "description": f"Test teapot {n}", "outcome": "failure", "output": f"lid {n} is stuck"}
+        for n in range(4)
+    ]  # fmt: skip
+    log = session().model_copy(update={"source": "test report", "session_id": None, "user_interventions": []})
+    log = BuildEventLog.parse({**log.model_dump(), "tasks": failed, "build_outcome": "failure"})
+    ConsolidationPipeline(store, config=ConsolidationConfig(max_memories_per_extraction=1)).consolidate(log)
+    kept = [one for one in store.every_memory() if one.source == FAILURE_SOURCE]
+    events = {event for one in store.every_memory() for event in one.source_event_ids}
+    assert {f"s1/t{n}" for n in range(4)} <= events
+    assert kept
+    assert all(one.outcome == "negative" and "is stuck" in one.content for one in kept)
