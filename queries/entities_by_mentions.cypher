@@ -1,7 +1,7 @@
 // name: entities_by_mentions
 // purpose: files, symbols, people, errors and other entities that memories mention most; generalisations made by sleep are left out
 // parameter: project STRING = '': a project's name; '' for all projects
-// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'url' 'concept' 'user': the
+// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'release' 'url' 'concept' 'user': the
 //   kind; '' for all
 // parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
@@ -13,7 +13,7 @@
 // column: last_at TIMESTAMP: when one of these memories happened last, by the builds that reported it
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
-WHERE m.source <> 'commit' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
