@@ -108,14 +108,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "ci_failures codex tool_uses",
         "builds ci_log junit transcripts turns",
     ),
-    "extraction.rules": (
-        "subjects prose grounds session_steps",
-        "findings changes",
-        "causes",
-        "remedies user",
-        "sessions trials",
-        "extractor",
-    ),
     "interfaces": (
         "operations refusals lookups resident",
         "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
