@@ -99,14 +99,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "llm",
         "annotate default",
     ),
-    "extraction.rules": (
-        "subjects prose grounds session_steps",
-        "findings changes",
-        "causes",
-        "remedies user",
-        "sessions trials",
-        "extractor",
-    ),
     "interfaces": (
         "operations refusals lookups resident",
         "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
