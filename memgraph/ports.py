@@ -78,8 +78,8 @@ def is_known_to_the_source(kind: str, name: str) -> bool:
 
 
 def is_release(kind: str, name: str) -> bool:
-    """Return whether an entity is a release; before 0.3 it was a commit with such a name."""
-    return kind == "release" or (kind == "commit" and _HASH.fullmatch(name) is None)
+    """Return whether an entity is a release, which names a commit."""
+    return kind == "commit" and _HASH.fullmatch(name) is None
 
 
 def lacks_entities(memory: AgentMemory) -> bool:

@@ -14,10 +14,10 @@
 MATCH (f:File)<-[:CHANGED]-(m:Memory)
 WHERE f.name = $file AND ($project = '' OR f.project_id = $project) AND size(m.changes_path) < 20
   AND NOT m.is_suppressed AND (m.occurred_at >= $since OR $since IS NULL)
-WITH f, collect(DISTINCT m.id) AS commits
+WITH f, collect(DISTINCT m.git_commit) AS commits
 MATCH (f)<-[:CHANGED]-(m:Memory)-[:CHANGED]->(g:File)
-WHERE list_contains(commits, m.id) AND g.id <> f.id
-WITH g.name AS other, size(commits) AS changes, max(m.occurred_at) AS last_at, count(DISTINCT m.id) AS together
+WHERE list_contains(commits, m.git_commit) AND g.id <> f.id
+WITH g.name AS other, size(commits) AS changes, max(m.occurred_at) AS last_at, count(DISTINCT m.git_commit) AS together
 RETURN other, together, changes, round(together * 1.0 / changes, 3) AS share, last_at
 ORDER BY together DESC, other
 LIMIT $limit

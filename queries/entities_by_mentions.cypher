@@ -1,7 +1,7 @@
 // name: entities_by_mentions
 // purpose: files, symbols, people, errors and other entities that memories mention most; generalisations made by sleep are left out
 // parameter: project STRING = '': a project's name; '' for all projects
-// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'release' 'url' 'concept' 'user': the
+// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'url' 'concept' 'user': the
 //   kind; '' for all
 // parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // parameter: limit INT64 = 20, at least 0: maximum number of rows

@@ -1,6 +1,7 @@
 // name: file_history
 // purpose: the commits that changed a file under any of its names, newest first: renames are followed both ways, and
-//   records that were archived are listed, too
+//   records that were archived are listed, too.
+//   Where a name was given to another file later, both files are listed; `memgraph about` tells them apart
 // parameter: file STRING: a name that the file has or had, as the history writes it
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: limit INT64 = 50, at least 0: maximum number of rows

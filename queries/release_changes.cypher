@@ -1,6 +1,7 @@
 // name: release_changes
 // purpose: commits by the first release that contains them, newest release first: what changed between two releases, and who fixed
-//   what after one. A release is as old as its latest commit
+//   what after one. A release is as old as its latest commit;
+//   commits that no release contains yet are left out
 // parameter: after STRING = '': only releases after this one; '' for all
 // parameter: upto STRING = '': only releases up to this one; '' for all
 // parameter: kind STRING = '', one of '' 'fix' 'feature' 'docs' 'test' 'refactor' 'revert' 'release' 'dependency' 'other': the kind of change

@@ -15,8 +15,8 @@
 // column: id STRING
 // column: revert_id STRING
 // example: memgraph query reverted_decisions --param project=shop
-MATCH (r:Memory)-[:TAGGED]->(t:Tag)
-WHERE t.name = 'revert' AND r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
+MATCH (r:Memory)
+WHERE (list_contains(r.tags, 'revert') OR size(r.undoes) > 0) AND r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
   AND NOT r.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR r.project_id = $project)
 MATCH (r)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(m:Memory)

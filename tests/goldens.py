@@ -23,6 +23,7 @@ SERVERS = {
     "mcp": "serves on standard input until it ends",
     "serve": "serves until it is interrupted",
     "worker run": "serves until it is interrupted",
+    "distil run": "runs a program of the machine",
 }
 """Commands that no story can run to their end, and why."""
 

@@ -94,7 +94,7 @@ def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
     if commit and _SHA.fullmatch(commit):
         named.append(Entity(name=commit[:_COMMIT_CHARS], kind="commit"))
     if release := getattr(memory, "release", None):
-        named.append(Entity(name=release, kind="release"))
+        named.append(Entity(name=release, kind="commit"))
     named += [Entity(name=file[:400], kind="file") for file in files[:MAX_ENTITIES] if file.strip()]
     paths = {canonical_name(file) for file in files}
     bases = Counter(path.rsplit("/", 1)[-1] for path in paths)

@@ -38,9 +38,7 @@ MemoryType = Literal["episodic", "semantic", "procedural"]
 Outcome = Literal["positive", "negative", "neutral", "unknown"]
 PrivacyTier = Literal["public", "sensitive", "private"]
 TrustClass = Literal["user", "agent", "tool", "imported", "web"]
-EntityKind = Literal[
-    "file", "symbol", "package", "person", "error", "issue", "commit", "release", "url", "concept", "user"
-]
+EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "commit", "url", "concept", "user"]
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("episodic", "semantic", "procedural")
 

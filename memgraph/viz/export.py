@@ -187,7 +187,7 @@ def _plain(value: Any) -> str | bool | int | float:
 
 def _labelled(graph: Graph) -> Graph:
     return Graph(
-        [{**node, "label": node.get("name") or preview(node["content"])} for node in graph.nodes],
+        [{**node, "label": node["name"] if "name" in node else preview(node["content"])} for node in graph.nodes],
         [{**edge, "label": edge["relation"]} for edge in graph.edges],
     )
 
@@ -239,7 +239,7 @@ def _xml(value: Any) -> str:
 
 
 def graph_parquet(graph: Graph) -> tuple[bytes, bytes]:
-    """Return a graph's memories and its links, as a Parquet file each.
+    """Return a graph's nodes and its links, as a Parquet file each.
 
     All columns are there, whatever is set: times are timestamps in UTC, lists of texts are lists, other records text in JSON.
     """

@@ -250,7 +250,7 @@ def test_a_work_order_is_found_by_its_id(door, memory):
         memory.save_observation(f"The {thing} does not handle empty files.")
     memory.maintenance.sleep(phases=["work-orders"])
     orders = [one.id for one in memory.distillation.list()]
-    assert len(orders) == 2
+    assert len(orders) >= 2
     for one in orders:
         assert f"order_id: {one}" in door("next_work_order", {"order_id": one}).text
     assert "order_id" not in door("next_work_order", {"order_id": "another"}).text

@@ -232,9 +232,9 @@ def test_standard_input_is_asked(run):
         (["--cypher", "RETURN m AS x"], 1, "the query failed"),
         (["--cypher", "MATCH (m:Memory) RETURN m.id; RETURN 1"], 1, "only one plain statement"),
         (
-            ["--cypher", "MATCH (c:Commit) RETURN c"],
+            ["--cypher", "MATCH (c:Comment) RETURN c"],
             1,
-            "no label or relation Commit; there are the labels Memory, Project",
+            "no label or relation Comment; there are the labels Memory, Project",
         ),
         (["--cypher", "MATCH (c:Nothing) RETURN c"], 1, "In this graph there are the labels Memory, Project"),
         (["--cypher", "MATCH (m)-[r]->(n) RETURN type(r)"], 1, "Use label(r) for the relation of an edge"),

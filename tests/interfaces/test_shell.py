@@ -383,6 +383,7 @@ ELSEWHERE = {
     "about": "test_about_cli.py",
     "learning": "test_about_cli.py",
     "worker run": "test_worker_cli.py",
+    "distil run": "test_distil_cli.py",
     "connect": "test_connect_cli.py",
     "disconnect": "test_connect_cli.py",
     "serve": "test_http_server.py",

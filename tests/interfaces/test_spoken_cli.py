@@ -198,7 +198,8 @@ def test_no_wrapped_rule_is_the_users_and_the_rules_around_it_are(
         text = "".join(json.dumps(one) + "\n" for one in session.entries)
         (tmp_path / "sessions").mkdir(exist_ok=True)
         (tmp_path / "sessions" / f"{row['id']}.jsonl").write_text(text, "utf-8")
-    assert memgraph("ingest", "transcripts", tmp_path / "sessions").exit_code == 0
+    read = memgraph("ingest", "transcripts", tmp_path / "sessions")
+    assert read.exit_code == 0, read.output
     of_users = [one for one in contents() if one.startswith(OF_USERS)]
     passed = [(row["id"], one) for row in wrappings for one in of_users if holds(one, row["rule"])]
     assert passed == []

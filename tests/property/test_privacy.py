@@ -52,7 +52,7 @@ OWNERS = {
 NOT_READERS = {
     "edit", "pin", "unpin", "tag", "untag", "merge", "split", "undo", "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "queries schema", "about", "learning", "compress",
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
-    "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
+    "contradictions dismiss", "distil answer", "distil run", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "purge", "secrets scan", "link", "unlink", "import", "embed", "reembed",
     "format-age", "completion", "rebuild", "verify", "audit", "doctor", "reset", "repair", "backup", "restore", "migrate", "move", "compact", "config init", "config show", "docs", "demo",
     "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",

@@ -137,11 +137,14 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
     return list(mentions), list(closes)
 
 
+_SPELLING = re.compile(r"\b(?:typos?|spelling|misspell\w*|grammar)\b", re.IGNORECASE)
+
+
 def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> CommitKind:
     """Return what kind of change a commit is, which may be known to undo another one, and say that it closes an issue.
 
     In this order: it undoes another; its title is a version, or raises one of a dependency; it changes nothing but
-    documentation or tests; the prefix of its title; its first word; it closes an issue.
+    documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
     """
     title = title[:_MAX_TITLE_CHARS].strip()
     prefix = _PREFIX.match(title)
@@ -160,6 +163,8 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return "docs"
     if files and any(map(is_test, files)) and all(is_test(file) or _documents(file) for file in files):
         return "test"
+    if _SPELLING.search(title):
+        return "docs"
     if typed:
         return typed[0]
     first, _, _ = rest.casefold().partition(" ")

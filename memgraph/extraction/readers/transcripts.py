@@ -126,7 +126,7 @@ class TranscriptReader(FileReader):
             is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # it has no content to read
             if key and key not in sessions:
                 sessions[key] = _Session(key, self.given, "codex" if entry.get("program") == "codex" else "claude")
-            if key and entry.get("uuid") not in left:
+            if key and not (isinstance(uuid := entry.get("uuid"), str) and uuid in left):
                 sessions[key].add(entry)
         if not sessions and not is_told:
             raise SourceError(
@@ -398,7 +398,7 @@ def _is_the_users(entry: dict[str, Any]) -> bool:
     if any(entry.get(flag) is True for flag in _NOT_SAID):
         return False
     origin = entry.get("origin")
-    return not (isinstance(origin, dict) and origin.get("kind") not in {None, "human"})
+    return not (isinstance(origin, dict) and origin.get("kind") not in (None, "human"))
 
 
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")

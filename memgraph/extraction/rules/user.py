@@ -492,13 +492,18 @@ def _gist_of(text: str) -> _Gist:
     )
 
 
+_FOR_THIS = re.compile(
+    r"\b(?:for|in) (?:this|the|our|my) (?:project|repo(?:sitory)?|code ?base|session)\W*$", re.IGNORECASE
+)
+
+
 def _kind(sentence: str) -> StatementKind | None:
     """Return the kind of statement that a sentence makes, if it makes one."""
     text = _QUOTED.sub('"…"', _OPENER.sub("", sentence).strip())
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
     polite = _POLITE.match(text)
-    if polite and (_GENERAL.search(text) or _FORBIDS.match(text[polite.end() :])):
+    if polite and ((_GENERAL.search(text) and not _FOR_THIS.search(text)) or _FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _is_question(text):
@@ -563,6 +568,20 @@ def _ended(text: str) -> str:
     return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 
 
+_TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?\s*$")
+"""Who wrote when, above a message."""
+_TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
+_VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
+"""Short lines that a sentence runs over."""
+_ITEM = re.compile(r"\s*(?:[-*•]|(?:\d{1,2}|[a-hA-H])[.)])\s")
+_REFUSED = re.compile(
+    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+    re.IGNORECASE,
+)
+_LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
+_ADDRESSES = re.compile(r"\b(?:i|i'm|we|you|my|our|your|let'?s|please|pls)\b", re.IGNORECASE)
+
+
 def spoken(message: str) -> list[str]:
     """Return the sentences that are the user's own, and "" where something was set aside; linear in the length of the message."""
     found: list[str] = []
@@ -572,7 +591,7 @@ def spoken(message: str) -> list[str]:
             is_aside = _ASIDE in part
             if is_shown and not is_aside:
                 return [*found, ""]
-            found.append("" if is_aside else part.replace(_JOINED, " "))
+            found.append("" if is_aside else _LOOKS_AT.sub("", part).replace(_JOINED, " "))
             is_shown = _SHOWS.search(part) is not None and not _introduces(part.rstrip(" *_:"))
     return found
 
@@ -581,7 +600,7 @@ def _own_text(message: str) -> str:
     text = message.replace("\r\n", "\n").replace("**", "")
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), text)
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
     return "\n".join(_own_lines(text.split("\n")))
 
 
@@ -600,14 +619,26 @@ def _own_lines(lines: list[str]) -> list[str]:
             pasted.update(between)
     kept, until, is_shell = [], "", False
     for place, line in enumerate(lines):
-        two = "\n".join(lines[place : place + 2])
+        before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
-        is_pasted = is_shell or place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
+        is_pasted = (
+            (is_shell and not _ADDRESSES.search(line))
+            or place in pasted
+            or _ASIDE in line
+            or (is_hunk and line[:1] in "+-@\\ ")
+        )
+        is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
-        elif _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _holds_from_now_on(line)):  # "NEVER PUSH"
+        elif (
+            _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _holds_from_now_on(line))  # "NEVER PUSH"
+        ) or (is_timed and not any(one.search(line) for one in (_GENERAL, *_INSTRUCTS, *_STATES))):
             until = "end"
-        elif line.lstrip()[:1] == ">" or (_FIELDS.match(two) and not is_pasted):
+        elif (
+            line.lstrip()[:1] == ">"
+            or (before.rstrip().endswith("?") and _ITEM.match(line))
+            or (_FIELDS.match(two) and not is_pasted)
+        ):
             until = "blank"
         kept.append(
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
@@ -637,7 +668,7 @@ def _is_attributed(text: str) -> bool:
 
 def _introduces(text: str) -> bool:
     """Return whether what stands before a colon introduces the user's own words; in doubt it does not."""
-    if _is_attributed(text):
+    if _is_attributed(text) or (_REFUSED.search(text) and not _MARKED.match(f"{text}:")):
         return False
     return _MARKED.match(f"{text}:") is not None or _INTRODUCES.search(text) is not None
 

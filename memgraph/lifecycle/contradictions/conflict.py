@@ -486,11 +486,20 @@ def _takes(kind: str, left: Sequence[Word], value: Word, right: Sequence[Word], 
     before = left[-1].norm
     if before in _NUMBERED or (_has_many((*left, *right)) and not _is_placed(left)):
         return False
+    if kind == "number" and value.text.isdigit() and _is_numbered(left, right):
+        return False
     if not kind.startswith(("number", "day")):
         return kind == "how often" or before == IS or before in _PLACING
     if (before == IS and kind == "day") or before in ("on", "at", "in"):
         return _is_placed(left) or (kind == "day" and (is_rule or value.text.endswith("s")))
     return True
+
+
+def _is_numbered(left: Sequence[Word], right: Sequence[Word]) -> bool:
+    """Return whether a number here tells one thing from another (note 3, gate 49), as after an attribute, a name or a verb with its object it does not."""
+    noun = left[-1]
+    is_value = not _says_something(noun.norm) or noun.norm in _SINGLE or _IDENTIFIER.search(noun.text) is not None
+    return not is_value and not (len(left) > 1 and (noun.text.istitle() or len(right) < 2))
 
 
 def _excludes(

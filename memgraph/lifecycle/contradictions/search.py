@@ -30,6 +30,7 @@ from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
+from memgraph.logs import logger_of
 from memgraph.model.base import Seconds, checked
 from memgraph.model.events.memories import (
     MemoryDeleted,
@@ -51,13 +52,14 @@ from memgraph.model.events.records import (
 )
 from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
 from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory, Vector
-from memgraph.model.results.learning import ContradictionResult
+from memgraph.model.results.learning import COUNTING_SOURCE, ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
 from memgraph.text.words import overlap
 
+logger = logger_of(__name__)
 NEAR = 0.5
 """Minimum cosine of two memories that are compared: 50 of 60 contradictions in free wording had it, 34 a cosine of 0.6."""
 _OVERLAP = 0.5
@@ -79,6 +81,8 @@ _WATCH = Watch(
     (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
     frozenset(RecordPatch.model_fields) - _COMPARED,
 )
+_DECIDED = frozenset({"contradicts", "replaces", "compatible"})
+"""Judgements that take the place of words."""
 Mask = NDArray[np.bool_]
 
 
@@ -141,8 +145,8 @@ def find_contradictions(
     for step in _batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        said = _judged(store.reader, step, judge, left) if judge and left else {}
-        left -= len(said)
+        said, does_answer = _judged(store.reader, step, judge, left) if judge and left else ({}, True)
+        left = left - len(said) if does_answer else 0
         found = carry_out(store, partial(_planned_and_noted, step=step, said=said), attempts=1, actor=actor)
         result = added(result, found.result)
         if progress:
@@ -260,7 +264,9 @@ def _read(reader: Reader, slots: Sequence[int]) -> list[StoredMemory]:
 
 
 def _is_compared(memory: StoredMemory) -> bool:
-    return memory.source != COMPRESSION_SOURCE and may_conflict(memory)  # that source repeats what its episodes say
+    return memory.source not in (COMPRESSION_SOURCE, COUNTING_SOURCE) and may_conflict(
+        memory
+    )  # these repeat what their episodes say
 
 
 def _scope_of(index: Index, slot: int) -> tuple[int, ...]:
@@ -348,8 +354,8 @@ def _linked(index: Index, slot: int) -> dict[int, set[str]]:
 # --- decisions ---
 
 
-def _judged(reader: Reader, step: Batch, judge: Judge, most: int) -> dict[tuple[str, str], Judgement]:
-    """Ask a judge about the nearest pairs of public memories, as long as it answers; before the lock is taken."""
+def _judged(reader: Reader, step: Batch, judge: Judge, most: int) -> tuple[dict[tuple[str, str], Judgement], bool]:
+    """Ask a judge about the nearest pairs of public memories, before the lock is taken; return also whether it answered to the last."""
     with reader.frozen():
         pairs = [pair for pair in near_pairs(reader, step.memory_ids) if not pair.relations and pair.cosine >= NEAR]
     said: dict[tuple[str, str], Judgement] = {}
@@ -358,9 +364,10 @@ def _judged(reader: Reader, step: Batch, judge: Judge, most: int) -> dict[tuple[
             continue
         try:
             said[pair.older.id, pair.newer.id] = judge.judge(pair.older.content, pair.newer.content)
-        except (ProviderError, BudgetSpentError):
-            break
-    return said
+        except (ProviderError, BudgetSpentError) as error:
+            logger.warning("near memories are compared by their words, as no model judges them: %s", error.loggable)
+            return said, False
+    return said, True
 
 
 def _planned_and_noted(view: View, step: Batch, said: Mapping[tuple[str, str], Judgement]) -> Plan[ContradictionResult]:
@@ -393,7 +400,7 @@ def _planned(
         between = partial(MemoryLinked, source_id=newer.id, target_id=older.id, created_at=now)
         if judgement == "compatible":
             writes.append((newer.task_id, between(relation="RELATED_TO", reason=NO_CONFLICT)))
-        conflict = _judgement(judgement, cosine) if judgement else conflict_of(older, newer)
+        conflict = _judgement(judgement, cosine) if judgement in _DECIDED else conflict_of(older, newer)
         if conflict is None:
             continue
         found = partial(between, score=conflict.score, reason=conflict.noted)

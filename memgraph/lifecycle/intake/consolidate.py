@@ -286,7 +286,7 @@ class ConsolidationPipeline:
         left = [candidate for candidate in build.candidates if candidate.key not in consumed]
         for place, candidate in enumerate(left):
             if candidate.memory.source in RECORD_SOURCES:
-                self._record(build, candidate, rejected, writes)
+                self._record(build, candidate, rejected, pending, writes)
                 continue
             if place and limit.is_up:
                 build.complete = False
@@ -298,7 +298,7 @@ class ConsolidationPipeline:
             elif found.state == "known" and found.memory:
                 writes.append(pending.merge(found.memory, memory))
                 build.merged += 1
-                self._record(build, build.record_beside(candidate), rejected, writes)
+                self._record(build, build.record_beside(candidate), rejected, pending, writes)
             elif found.state == "new":
                 writes.append(pending.add(memory))
                 build.added.append(id_of(memory))
@@ -306,9 +306,14 @@ class ConsolidationPipeline:
         build.spent_s += self._timer() - began
 
     def _record(
-        self, build: BuildRun, record: Candidate | None, rejected: Collection[str], writes: list[Write]
+        self,
+        build: BuildRun,
+        record: Candidate | None,
+        rejected: Collection[str],
+        pending: Pending,
+        writes: list[Write],
     ) -> None:
-        """Keep a record, unless the store has it or somebody has rejected it."""
-        if record and record.memory.id not in rejected and self._store.reader.index.slot(id_of(record.memory)) < 0:
-            writes.append(classified(record.memory))
+        """Keep a record, unless the store or this commit has it, or somebody has rejected it."""
+        if record and record.memory.id not in rejected and not pending.holds(record.memory):
+            writes.append(pending.keep(classified(record.memory)))
             build.recorded += 1

@@ -74,6 +74,11 @@ class Pending:
             self._kin[_kin_of(memory)].append(id_of(memory))
         return memory
 
+    def keep(self, record: AgentMemory) -> AgentMemory:
+        """Add a record, with which no other memory is compared, and return it."""
+        self._touched[id_of(record)] = record
+        return record
+
     def merge(self, known: AgentMemory, memory: AgentMemory, *, takes_text: bool | None = None) -> Write:
         """Merge a memory into a known one; return what is to be written, with a vector if the text changes."""
         after = merged(known, memory, self.now, self._curve, takes_text=takes_text)
@@ -231,7 +236,7 @@ def _decided(store: AgentMemoryStore, memory: AgentMemory, allowed: Mask, thresh
     if known is None:
         return None
     links = [one for one in store.links(known.id) if one.relation == "SUPERSEDES" and one.target_id == known.id]
-    newer = {one.source_id for one in links if allowed[index.slot(one.source_id)]}
+    newer = {one.source_id for one in links if (slot := index.slot(one.source_id)) >= 0 and allowed[slot]}
     made = (event.payload for event in reader.history(known.id) if event.actor == "user")
     links_made = (one for one in made if isinstance(one, MemoryLinked) and one.relation == "SUPERSEDES")
     decisions = (

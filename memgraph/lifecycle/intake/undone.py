@@ -76,11 +76,11 @@ class Undone:
                 self._new += own
         self._change_candidates()
         for sha, release in (releases or {}).items():
-            if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("release", release, project):
+            if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
                 for subject in self._of_commit(sha, project):
                     entities = subject.get("entities") or ()
                     if not any(is_release(one["kind"], one["name"]) for one in entities):
-                        released = {"name": release, "kind": "release", "about": False}
+                        released = {"name": release, "kind": "commit", "about": False}
                         subject.change(None, release=release, entities=[*entities, released])
 
     def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun | None, Payload]]:

@@ -173,10 +173,10 @@ def _answered(argv: Sequence[str], given: str, timeout_s: float) -> str:
         with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
             try:
                 printed, said = process.communicate(given.encode(), timeout=timeout_s)
-            finally:
-                if process.poll() is None:
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGKILL)
+            except BaseException:  # what it started may still hold its output
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
     except OSError as error:
         raise Refused(f"{argv[0]} cannot be started: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
@@ -219,7 +219,7 @@ def _document(file: str) -> dict[str, Any]:
 
 def _object(text: str, name: str) -> dict[str, Any]:
     """Return the JSON object that a text is, or that stands in its only block of code."""
-    if text.count("```") == 2:
+    if not text.lstrip().startswith("{") and text.count("```") == 2:
         text = text.split("```")[1].removeprefix("json")
     try:
         found = json.loads(text)

@@ -38,6 +38,9 @@ CONFLICTING = [
 ]  # fmt: skip
 
 ALIKE = [
+    ("Note 1 about the staging server", "Note 2 about the staging server"),
+    ("Harbour number 7 opens at six", "Harbour number 8 opens at six"),
+    ("Gate 49 closes when the tide is out", "Gate 56 closes when the tide is out"),
     ("Step 3 is to run the linter", "Step 4 is to run the linter"),
     ("The service supports Python 3.11", "The service supports Python 3.12"),
     ("Use `ls` to list files", "Use `find` to list files"),

@@ -19,7 +19,8 @@ from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.store.maintenance import reset as resetting
 
 OF_MEMORIES = {
-    *"Memory Practice Project Session Tag Entity File CHANGED".split(),
+    *"Memory Practice Project Session Tag Entity File CHANGED RENAMED Commit OF_COMMIT REVERTS MENDS Person AUTHORED_BY".split(),
+    *"Release IN_RELEASE Issue CLOSES".split(),
     *"NEXT TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK".split(),
     *EXPLICIT_RELATIONS,
 }
