@@ -175,17 +175,22 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
         yield from upserts(table, found.edges(name))
     for name in sorted(alone):
         is_bare = unset(tables()[name], _own(tables()[name]))[1]
-        is_unnamed = " AND ".join(f"NOT EXISTS {{ MATCH (x)-[:{edge}]-() }}" for edge in named[name])
+        is_unnamed = " AND ".join(f"NOT EXISTS {{ MATCH {pattern} }}" for pattern in named[name])
         yield f"MATCH (x:{name}) WHERE {is_unnamed}{is_bare} DELETE x", {}
 
 
 @cache
 def _named() -> dict[str, list[str]]:
-    """Return the tables of nodes that memories name, each with the edges at which such a node is named."""
+    """Return the tables of nodes that memories name, each with the patterns of the edges at which such a node `x` is named.
+
+    They have a direction: of an undirected edge to any node the engine may not see that it is there.
+    """
     found: dict[str, list[str]] = {}
     for edge in sorted(EDGES):
-        for table in set(tables()[edge].ends or ()) - {"Memory"}:
-            found.setdefault(table, []).append(edge)
+        source, target = tables()[edge].ends or ("", "")
+        found.setdefault(target, []).append(f"(:{source})-[:{edge}]->(x)")
+        if source != "Memory":
+            found.setdefault(source, []).append(f"(x)-[:{edge}]->(:{target})")
     return found
 
 

@@ -534,6 +534,18 @@ class TestReleases:
         (memory,) = history.memories()
         assert [one["kind"] for one in memory["entities"] if one["name"] == "v1.0"] == ["release"]
 
+    def test_a_release_of_records_is_learned_while_their_sitting_grows(
+        self, history: History, repository: Repository
+    ) -> None:
+        repository.commit("Count the carts", {"carts.py": "1"})
+        history.read(repository.path)
+        repository.git("tag", "v1.0")
+        repository.commit("Count the stairs", {"stairs.py": "1"})
+        history.read(repository.path)
+        query = "MATCH (m:Memory)-[:IN_RELEASE]->(r:Release) RETURN m.content AS text, r.name AS name"
+        found = json.loads(history.run("query", "--cypher", query, "--json").stdout)
+        assert [(row["text"], row["name"]) for row in found] == [("Count the carts", "v1.0")]
+
     def test_a_tag_alone_is_news(self, history: History, repository: Repository) -> None:
         repository.commit(CENTS, {"prices.py": "1"})
         history.read(repository.path)

@@ -166,7 +166,8 @@ class Undone:
             self._subjects[row["id"]] = _Subject(row["id"], row)
         found = [self._subjects[key] for slot in slots if (key := index.ids.names[slot]) in self._subjects]
         moved = [one for one in self._subjects.values() if one.changed.get("files_involved")]
-        every = {one.memory_id: one for one in (*found, *moved, *self._new)}
+        # of a sitting that has grown, the first commits are stored, and read once more
+        every = {one.memory_id: one for one in (*self._new, *moved, *found)}
         return [
             one
             for one in every.values()

@@ -27,10 +27,11 @@ def rows() -> Snapshots:
 
 
 @pytest.fixture
-def graph(rows: Snapshots, tmp_path: Path) -> Iterator[GraphCopy]:
+def graph(rows: Snapshots, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[GraphCopy]:
     graph = Graph(tmp_path / "graph", rows)
     yield graph
     graph.close()
+    assert "written anew" not in caplog.text, "a copy could not follow"
 
 
 def put(rows: Snapshots, key: str, table: str = "Memory", **fields: Any) -> None:
