@@ -176,7 +176,10 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
     for name in sorted(alone):
         is_bare = unset(tables()[name], _own(tables()[name]))[1]
         is_unnamed = " AND ".join(f"NOT EXISTS {{ MATCH {pattern} }}" for pattern in named[name])
-        yield f"MATCH (x:{name}) WHERE {is_unnamed}{is_bare} DELETE x", {}
+        # of nodes whose edges have just come back the engine may find none, and then refuses to delete them
+        kept = [*found.nodes[name]]
+        is_new = " AND NOT x.id IN $kept" if kept else ""
+        yield f"MATCH (x:{name}) WHERE {is_unnamed}{is_bare}{is_new} DELETE x", {"kept": kept} if kept else {}
 
 
 @cache
