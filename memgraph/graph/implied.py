@@ -184,10 +184,7 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
 
 @cache
 def _named() -> dict[str, list[str]]:
-    """Return the tables of nodes that memories name, each with the patterns of the edges at which such a node `x` is named.
-
-    They have a direction: of an undirected edge to any node the engine may not see that it is there.
-    """
+    """Return the tables of nodes that memories name, each with the patterns of the edges at which such a node `x` is named."""
     found: dict[str, list[str]] = {}
     for edge in sorted(EDGES):
         source, target = tables()[edge].ends or ("", "")

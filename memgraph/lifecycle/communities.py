@@ -1,4 +1,4 @@
-"""Communities of episodes that share tags, by Louvain's method, and what became of earlier ones.
+"""Communities of episodes that share tags, by Louvain's method, and their relation to earlier ones.
 
 Blondel et al., *Fast unfolding of communities in large networks*, 2008, as implemented by scikit-network; vertices are
 visited in a fixed order, so equal input gives equal communities.

@@ -76,7 +76,7 @@ def shown_graph(
         parts = (ranked[start : start + _READ_AT_ONCE] for start in range(0, len(ranked), _READ_AT_ONCE))
         nodes = [_node(memory, ids) for part in parts for memory in store.reader.read(part)]
         links = store.reader.every_link()
-        things, to_things = _named(store.reader.rows(ranked)) if named else ([], [])
+    things, to_things = _named(nodes) if named else ([], [])
     edges = [
         _set(
             {**link.model_dump(exclude={"source_id", "target_id"}), "source": link.source_id, "target": link.target_id}
@@ -94,11 +94,11 @@ def shown_graph(
     return Graph(nodes + things, edges)
 
 
-def _named(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+def _named(memories: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """Return the things that memories name, and the edges to them and between them."""
     found = Implied()
-    for row in rows:
-        found.gather(row["id"], row)
+    for memory in memories:
+        found.gather(memory["id"], memory)
     nodes = [
         {
             "id": key,

@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,42 @@ def test_an_answer_may_stand_in_a_block_of_code(run: Any, tmp_path: Path) -> Non
     fenced = program(tmp_path / "a.py", "print('Here:\\n```json\\n{\"statements\": []}\\n```')")
     [result] = json.loads(run("distil", "run", "--json", "--with", fenced))["answers"]
     assert result["new_memory_ids"] == []
+
+
+def test_a_block_of_code_may_stand_in_an_answer(run: Any, tmp_path: Path) -> None:
+    quoting = json.dumps({"statements": [statement(content="Run ```make``` first.")]})
+    command = program(tmp_path / "a.py", f"print({quoting!r})")
+    told = run("distil", "run", "--with", command, code=1, stdout=True)
+    assert "statements.0.content" in told  # it was read, and refused for what it says
+
+
+def test_an_answer_refused_in_part_leaves_its_order_open(run: Any, tmp_path: Path) -> None:
+    said = json.dumps({"statements": [statement(), statement(content="The import needs a proxy.")]})
+    command = program(tmp_path / "a.py", f"print({said!r})")
+    found = json.loads(run("distil", "run", "--json", "--with", command, code=1, stdout=True).splitlines()[0])
+    assert (len(found["answers"]), found["failed"], found["left"]) == (1, {}, 1)
+
+
+def test_what_a_program_leaves_behind_is_ended(run: Any, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    body = f"""import subprocess
+left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])
+open({str(child)!r}, 'w').write(str(left.pid))"""
+    assert "took longer" in run(
+        "distil", "run", "--timeout", "3", "--with", program(tmp_path / "a.py", body), code=1, stdout=True
+    )
+    for _ in range(200):  # a killed process is there until the system has ended it
+        if not is_running(int(child.read_text())):
+            break
+        time.sleep(0.05)
+    assert not is_running(int(child.read_text()))
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize(

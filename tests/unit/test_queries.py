@@ -153,8 +153,9 @@ GIVEN = {
             (22, "2025-11-10", "bob", "b", "fix", "Wait for the net", [("M", "lib/net.py"), ("M", "net_test.py")],
              {"release": "1.1", "mends": "a" * 40, "closes": ["7"]}),
             (23, "2025-11-20", "ada", "c", "refactor", "Move the net", [("R", "net/core.py", "lib/net.py"), ("M", "net_test.py")],
-             {"release": "1.1"}),
-            (24, "2025-12-02", "eve", "d", "revert", "Do not move the net", [("M", "net/core.py")], {"undoes": ["c" * 40]}),
+             {"release": "1.1", "entities": [{"name": "c" * 12, "kind": "commit"}]}),
+            (24, "2025-12-02", "eve", "d", "revert", "Do not move the net", [("M", "net/core.py")],
+             {"undoes": ["c" * 40], "entities": [{"name": "c" * 12, "kind": "commit"}]}),
         )
     },
 }  # fmt: skip
@@ -327,6 +328,7 @@ ANSWERS = [
             (day("2025-12-20"), "shop", ["ada"], "Stream the parser", REVERTED, day("01-04"), ["bob"], TEXT[3], uid(4), uid(3)),
             (day("01-04"), "shop", ["bob"], "Shadow 303", "f" * 40, day("01-04"), ["bob"], TEXT[3], uid(303), uid(3)),
             (day("2025-12-20"), "shop", ["ada"], "Stream the parser", REVERTED, day("01-04"), ["bob"], TEXT[3], uid(304), uid(3)),
+            (day("2025-11-20"), "web", ["ada"], TEXT[23], "c" * 40, day("2025-12-02"), ["eve"], TEXT[24], uid(23), uid(24)),
         ],
     ),
     (

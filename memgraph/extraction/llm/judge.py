@@ -18,9 +18,9 @@ _SCHEMA = {
 _TASK = """\
 Two statements were remembered about one software project, the earlier one first. What are they to each other?
 - "compatible": both can be true, also because they speak of different things, places or cases
-- "replaces": the later one says what became of the same thing
+- "replaces": the later one describes a later state of the same thing
 - "contradicts": they cannot both be true of the same thing
-- "unsure": that cannot be told
+- "unsure": the two texts do not show it
 
 Reply with JSON: {{"verdict": ...}}.
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from memgraph.extraction.components import code_among, is_documentation, is_test
 from memgraph.model.build import CommitKind
 from memgraph.text import lazy_re as re
-from memgraph.text.words import overlap
+from memgraph.text.words import overlap, words_of
 
 _MAX_SUBJECT_LINES = 3
 _MAX_WRAPPED_LINES = 12
@@ -137,7 +137,7 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
     return list(mentions), list(closes)
 
 
-_SPELLING = re.compile(r"\b(?:typos?|spelling|misspell\w*|grammar)\b", re.IGNORECASE)
+_SPELLING = frozenset("typo typos spelling misspelling misspellings grammar".split())
 
 
 def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> CommitKind:
@@ -163,7 +163,7 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return "docs"
     if files and any(map(is_test, files)) and all(is_test(file) or _documents(file) for file in files):
         return "test"
-    if _SPELLING.search(title):
+    if not _SPELLING.isdisjoint(words_of(title)):
         return "docs"
     if typed:
         return typed[0]

@@ -100,6 +100,7 @@ _POINTS_AT_END = re.compile(
 
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
+_PLACED = re.compile(_HERE, re.IGNORECASE)
 _GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
@@ -492,18 +493,13 @@ def _gist_of(text: str) -> _Gist:
     )
 
 
-_FOR_THIS = re.compile(
-    r"\b(?:for|in) (?:this|the|our|my) (?:project|repo(?:sitory)?|code ?base|session)\W*$", re.IGNORECASE
-)
-
-
 def _kind(sentence: str) -> StatementKind | None:
     """Return the kind of statement that a sentence makes, if it makes one."""
     text = _QUOTED.sub('"…"', _OPENER.sub("", sentence).strip())
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
     polite = _POLITE.match(text)
-    if polite and ((_GENERAL.search(text) and not _FOR_THIS.search(text)) or _FORBIDS.match(text[polite.end() :])):
+    if polite and (_GENERAL.search(_PLACED.sub("", text)) or _FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _is_question(text):

@@ -376,7 +376,7 @@ _HOW_OFTEN = _stems("hourly daily nightly weekly biweekly monthly quarterly year
 _NUMBERED = _stems(
     "issue step trial ticket pr section phase chapter line error code status http release milestone round stage part rule case attempt"
 )
-"""What is told apart by numbers: another number is another thing."""
+"""Nouns that a number follows as a name: another number is another thing."""
 _SINGLE = _stems(
     "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
     "language version region zone timezone name email phone format encoding color colour deadline date time schedule password key "
@@ -464,7 +464,7 @@ def _weight(word: Word) -> int:
 
 
 def _kind(value: Sequence[Word]) -> str:
-    """Return the kind of an exact value: a number with its unit, a day, a path, a constant; empty if it is none."""
+    """Return the kind of an exact value: a number with its unit, a day, a path, a constant; "" for any other value."""
     first, rest = value[0], [word.norm for word in value[1:]]
     if first.norm in _DAYS or first.norm in _HOW_OFTEN:
         return "day" if first.norm in _DAYS else "how often"

@@ -11,6 +11,7 @@ then records its progress. After an interruption the next run continues from the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -81,8 +82,6 @@ _WATCH = Watch(
     (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
     frozenset(RecordPatch.model_fields) - _COMPARED,
 )
-_DECIDED = frozenset({"contradicts", "replaces", "compatible"})
-"""Judgements that take the place of words."""
 Mask = NDArray[np.bool_]
 
 
@@ -145,7 +144,8 @@ def find_contradictions(
     for step in _batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        said, does_answer = _judged(store.reader, step, judge, left) if judge and left else ({}, True)
+        until = math.inf if seconds is None else started + seconds
+        said, does_answer = _judged(store.reader, step, judge, left, until) if judge and left else ({}, True)
         left = left - len(said) if does_answer else 0
         found = carry_out(store, partial(_planned_and_noted, step=step, said=said), attempts=1, actor=actor)
         result = added(result, found.result)
@@ -264,9 +264,8 @@ def _read(reader: Reader, slots: Sequence[int]) -> list[StoredMemory]:
 
 
 def _is_compared(memory: StoredMemory) -> bool:
-    return memory.source not in (COMPRESSION_SOURCE, COUNTING_SOURCE) and may_conflict(
-        memory
-    )  # these repeat what their episodes say
+    repeats_others = memory.source in (COMPRESSION_SOURCE, COUNTING_SOURCE)
+    return not repeats_others and may_conflict(memory)
 
 
 def _scope_of(index: Index, slot: int) -> tuple[int, ...]:
@@ -354,16 +353,23 @@ def _linked(index: Index, slot: int) -> dict[int, set[str]]:
 # --- decisions ---
 
 
-def _judged(reader: Reader, step: Batch, judge: Judge, most: int) -> tuple[dict[tuple[str, str], Judgement], bool]:
-    """Ask a judge about the nearest pairs of public memories, before the lock is taken; return also whether it answered to the last."""
+def _judged(
+    reader: Reader, step: Batch, judge: Judge, most: int, until: float
+) -> tuple[dict[tuple[str, str], Judgement], bool]:
+    """Ask a judge about the nearest pairs of public memories, before the lock is taken; return also whether it may be asked on.
+
+    A judgement is that of two texts: it is none of a memory that was changed meanwhile.
+    """
     with reader.frozen():
         pairs = [pair for pair in near_pairs(reader, step.memory_ids) if not pair.relations and pair.cosine >= NEAR]
     said: dict[tuple[str, str], Judgement] = {}
     for pair in sorted(pairs, key=lambda pair: -pair.cosine)[:most]:
         if pair.older.privacy_tier != "public":
             continue
+        if time.monotonic() >= until:
+            return said, False
         try:
-            said[pair.older.id, pair.newer.id] = judge.judge(pair.older.content, pair.newer.content)
+            said[pair.older.content, pair.newer.content] = judge.judge(pair.older.content, pair.newer.content)
         except (ProviderError, BudgetSpentError) as error:
             logger.warning("near memories are compared by their words, as no model judges them: %s", error.loggable)
             return said, False
@@ -396,11 +402,11 @@ def _planned(
             continue
         if older.invalid_at is not None and older.invalid_at <= since(newer):
             continue  # each is valid in its own period
-        judgement = (said or {}).get((older.id, newer.id))
+        judgement = (said or {}).get((older.content, newer.content), "unsure")
         between = partial(MemoryLinked, source_id=newer.id, target_id=older.id, created_at=now)
         if judgement == "compatible":
             writes.append((newer.task_id, between(relation="RELATED_TO", reason=NO_CONFLICT)))
-        conflict = _judgement(judgement, cosine) if judgement in _DECIDED else conflict_of(older, newer)
+        conflict = conflict_of(older, newer) if judgement == "unsure" else _judgement(judgement, cosine)
         if conflict is None:
             continue
         found = partial(between, score=conflict.score, reason=conflict.noted)
@@ -435,7 +441,7 @@ def _planned(
 
 
 def _judgement(said: Judgement, cosine: float) -> Conflict | None:
-    """Return what a judge said as a conflict; None if it sees none or is unsure: then a work order asks."""
-    if said not in ("contradicts", "replaces"):
+    """Return what a judge said as a conflict; None if it sees none."""
+    if said == "compatible":
         return None
     return Conflict("judged", max(cosine, 0.01), "a model judged so", is_stated=said == "replaces")

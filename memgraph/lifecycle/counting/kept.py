@@ -124,7 +124,7 @@ def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
 
 
 def _is_as_counted(row: Row) -> bool:
-    """Return whether nobody has worded a rule, so that counting may change it."""
+    """Return whether a rule still has the text that counting gave it, so that counting may change it."""
     return bool(row["content"] == row.get("pattern")) and not row.get("is_pinned")
 
 

@@ -207,9 +207,12 @@ class _Union:
         both = (self.kept, other.kept)
         if all(one.is_pinned for one in both) and not is_equal(*(one.content for one in both)):
             return False
-        outcomes = {one.outcome for union in (self, other) for one in (union.kept, *(gone for gone, _ in union.others))}
+        every = [one for union in (self, other) for one in (union.kept, *(gone for gone, _ in union.others))]
+        outcomes = {one.outcome for one in every}
         if len(outcomes) > 1 and "negative" in outcomes:
             return False  # a failure is the same only as a failure
+        if len({one.speaker for one in every} - {None}) > 1:
+            return False  # what two speakers say in equal words are two statements
         return same(self.text, other.text)
 
     def take(self, other: _Union, near: Near) -> None:

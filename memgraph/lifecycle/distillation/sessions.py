@@ -113,7 +113,7 @@ def _cost(event: Event) -> int:
 
 
 def _told_once(log: BuildEventLog) -> BuildEventLog:
-    """Return a log in which everything is told once: what the agent said before the user's answer, if there is one, else with its first task."""
+    """Return a log without repetitions: an agent's text stands before the user's answer if there is one, else with its first task."""
     questions = {
         question[-_ENDING_CHARS:]: question
         for said in log.user_interventions

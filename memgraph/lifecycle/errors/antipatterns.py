@@ -153,7 +153,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
 
 
 def _covered(trouble: Trouble, covered_by: Mapping[str, str]) -> str | None:
-    """Return the generalisation that tells of most episodes of an error; None if none does."""
+    """Return the generalisation whose evidence has the most episodes of an error; None without one."""
     covering = Counter(covered_by[row["id"]] for row in trouble.failed if row["id"] in covered_by)
     by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     return by if many * 2 > len(trouble.failed) + len(trouble.mended) else None

@@ -154,7 +154,7 @@ class Deletions:
         return self._of[source]
 
     def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
-        """Return the last state of some deleted memories by id. Reads the journal each time, unless there are none."""
+        """Return the last state of some deleted memories by id. Reads the journal each time if ids are given."""
         named = sorted(memory_ids)
         return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}
 

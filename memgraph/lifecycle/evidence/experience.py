@@ -198,7 +198,7 @@ class Experience:
     Attributes
     ----------
     episodes : list of Row
-        In id order: those in force, and those that faded while a generalisation in force tells of them.
+        In id order: those in force, and those that faded but are evidence of a generalisation in force.
     in_force, put_away : list of Known
         The generalisations made of such episodes. Of those that are hidden, archived or deleted, `gone` is "deleted" where no
         evidence brings them back.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from memgraph.index.supersession import newest_of
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.retrieval.stages.evidence import is_year
-from memgraph.retrieval.stages.neighbours import around
-from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots, Term
+from memgraph.retrieval.stages.state import DECIMALS, Beside, Counts, Scores, Search, Slots, Term
 from memgraph.store.query import Mask
 
 _DENSE_EPSILON = 0.05
@@ -113,11 +114,11 @@ def fuse(search: Search) -> Counts:
     search.scores += dense
     search.scores += named
     search.slots = _best_of_each_type(search)
-    near = list(around(search, _top(search.scores[search.slots], search.slots, _SURROUNDED)))
+    near = list(_around(search, _top(search.scores[search.slots], search.slots, _SURROUNDED)))
     if near:
         search.look_at(np.concatenate([step.slots[step.slots >= 0] for step in near]))
     slots = search.seeds = search.slots
-    search.beside = list(around(search, slots))
+    search.beside = list(_around(search, slots))
 
     text[slots] += _from_around(search)
     span = _range(np.array([lowest, highest, text[slots].max(initial=lowest)]), epsilon)[1]
@@ -167,6 +168,29 @@ def _from_around(search: Search) -> Scores:
         covered += np.minimum(term.idf, most)
     search.coverage[slots] = covered / (sum(term.idf for term in telling) or 1.0)
     return gained
+
+
+def _around(search: Search, slots: Slots) -> Iterator[Beside]:
+    """Yield the neighbours of these slots, step by step, first those before and then those after them.
+
+    A neighbour's share is halved with each step; an answer gets a larger share of the question right before it.
+    """
+    config, session, asks = search.config, search.index.column("session"), search.index.column("asks")
+    own = session[slots]
+    if not (own >= 0).any():
+        return
+    for column in ("previous", "following"):
+        step = np.where(own >= 0, slots, -1)
+        for distance in range(config.neighbour_span):
+            other = search.index.column(column)[step]
+            reached = (step >= 0) & (other >= 0) & search.mask[other] & (session[other] == own)
+            if not reached.any():
+                break
+            step = np.where(reached, other, -1)
+            shares = np.full(len(slots), config.neighbour_decay**distance)
+            if column == "previous" and distance == 0:
+                shares[asks[step] & reached] *= config.answer_factor
+            yield Beside(shares, step)
 
 
 def _spread(values: Scores, slots: Slots | slice, count: int) -> Scores:

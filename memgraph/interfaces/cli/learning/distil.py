@@ -157,12 +157,12 @@ def run(
                 in_a_row += 1
                 if in_a_row == _MOST_FAILURES:
                     break
-    left = len(orders) - len(results)
+    left = len(orders) - sum(not (one.refused and one.attempts_left) for one in results)
     document = {"answers": [one.model_dump(mode="json") for one in results], "failed": failed, "left": left}
     lines = [f"{one.order_id[:_SHORT]}  {_result_line(one)}" for one in results]
     lines += [f"{id_[:_SHORT]}  Not answered: {reason}" for id_, reason in failed.items()]
     emit(settings, document, lines or ["No work order is open."])
-    if failed:
+    if left:
         raise Refused(f"{count(left, 'work order')} stayed open; run the same command again to continue")
 
 

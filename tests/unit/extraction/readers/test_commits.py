@@ -283,6 +283,8 @@ def test_a_revert_closes_nothing_that_its_quoted_title_closes(repository: Reposi
         ("Revert the rounding", ["cart.py"], "revert"),
         ("Totals", ["cart.py"], "other"),
         ("Merge branch 'main'", [], "other"),
+        ("Fix a typo in the error for unknown carts", ["carts.py"], "docs"),
+        ("Fix spelling.", ["carts.py"], "docs"),
     ],
 )  # fmt: skip
 def test_the_kind_of_a_change(title: str, files: list[str], kind: str) -> None:

@@ -393,3 +393,9 @@ def test_a_session_belongs_to_the_work_tree_that_it_was_started_in(path: Path, t
     assert only_build(path).project_id == "shop"
     transcript(path, line("user", "Never paint the pier green", 1, cwd=str(tmp_path / "gone" / "shop")))
     assert only_build(path).project_id == "shop"
+
+
+def test_what_is_no_id_and_no_origin_is_passed_over(path: Path) -> None:
+    odd = line("user", "Use tabs.", 1, uuid=[], origin={"kind": []})
+    transcript(path, line("user", "Sum the cart.", 0), odd, use("t1", "Bash", 2, command="ls"), result("t1", "a", 3))
+    assert [task.description for task in only_build(path).tasks]

@@ -12,6 +12,7 @@ from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
 from memgraph.embedding import NoEmbedder
 from memgraph.errors import InvalidInputError, NotFoundError, ProviderError
 from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.lifecycle.contradictions import search
 from memgraph.model.build import Candidate
 from memgraph.model.link import REPLACED
 from memgraph.testing import FakeJudge, FakeLanguageModel
@@ -483,6 +484,46 @@ class TestNear:
         judged = memgraph.MemGraph(memory.store, judge=judge)
         assert judged.contradictions.find().found == 1
         assert len(judge.calls) == 1
+
+    def test_an_unsure_judge_leaves_it_to_words(self, memory: memgraph.MemGraph) -> None:
+        memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in (YES, NO)])
+        judge = FakeJudge("unsure")
+        assert memgraph.MemGraph(memory.store, judge=judge).contradictions.find().found == 1
+        assert len(judge.calls) == 1
+
+    def test_a_verdict_is_none_of_a_text_that_was_changed_meanwhile(
+        self, memory: memgraph.MemGraph, both: tuple[str, str]
+    ) -> None:
+        class Slow(FakeJudge):
+            def judge(self, one: str, other: str) -> Any:
+                memory.store.update_memory(both[1], content="The depot of the shop has a new roof")
+                return super().judge(one, other)
+
+        judged = memgraph.MemGraph(memory.store, judge=Slow("replaces"))
+        assert (judged.contradictions.find().replaced, relations(memory, *both)) == (0, set())
+
+    def test_no_judge_is_asked_when_the_time_is_up(
+        self, memory: memgraph.MemGraph, both: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        passed = [0.0]
+
+        class Slow(FakeJudge):
+            def judge(self, one: str, other: str) -> Any:
+                passed[0] += 10
+                return super().judge(one, other)
+
+        memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in (YES, NO)])
+        monkeypatch.setattr(search.time, "monotonic", lambda: passed[0])
+        judge = Slow("compatible")
+        search.find_contradictions(memory.store, judge=judge, seconds=5)
+        assert len(judge.calls) == 1
+
+    def test_counted_rules_are_no_questions(self, memory: memgraph.MemGraph) -> None:
+        for text in (f"{self.OLD} of cart.py", f"{self.NEW} of cart.py"):
+            memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", source="counting"))
+        judge = FakeJudge("contradicts")
+        memgraph.MemGraph(memory.store, judge=judge).contradictions.find()
+        assert judge.calls == []
 
     def test_the_configured_model_judges(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
         model = FakeLanguageModel('{"verdict": "replaces"}')

@@ -139,3 +139,10 @@ def test_texts_that_look_equal_but_differ_in_meaning_stay_apart(store: Any) -> N
         for text in texts:
             store.insert_memory(SemanticMemory(content=text, trust_class=trust))
     assert merge_copies(store).merged == 1, "of the last pair only"
+
+
+def test_what_two_speakers_say_does_not_meet_through_a_third_memory(memory: memgraph.MemGraph) -> None:
+    said = [SemanticMemory(content=TEXT, project_id="shop", speaker=speaker) for speaker in ("Ann", "Bob", None)]
+    memory.store.insert_memories(said)
+    merge_copies(memory.store)
+    assert len(in_force(memory)) == 2

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 
 import memgraph
+from memgraph.extraction.llm.extractor import ModelExtractor
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.evidence import reconcile as reconciling
 from memgraph.lifecycle.generalisation import compress as compressing
@@ -710,3 +711,12 @@ class TestTrialsOfATask:
         assert [(len(one.evidence_build_ids), one.supporting_memory_ids) for one in in_force(store)] == [
             (3, sorted(ids[1:]))
         ]
+
+
+def test_sleep_words_with_the_configured_model(store: Store) -> None:
+    learn(store, 1, 2, 3)
+    text = "Every attempt at jwt failed in 3 builds, first with E1."
+    model = FakeLanguageModel(json.dumps({"text": text}))
+    memgraph.MemGraph(store, extractor=ModelExtractor(model)).maintenance.sleep(phases=["compress"])
+    assert len(model.calls) == 1
+    assert [one.content for one in in_force(store)] == [text]
