@@ -9,8 +9,6 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.logs import logger_of, timed
@@ -124,7 +122,7 @@ class MemoryRetrieval:
         began, query = perf_counter(), RetrievalQuery.parse(query)
         task = query.task_description[:MAX_SEARCHED_CHARS]
         text = "\n".join([*query.also, task])
-        vector, notice = self._vector([*query.also, task], query.task_embedding)
+        vector, notice = self._vector(text, query.task_embedding)
         if len(task) < len(query.task_description):
             said = f"the task is long: only its first {MAX_SEARCHED_CHARS:,} characters were used for the search"
             notice = f"{said}; {notice}" if notice else said
@@ -282,7 +280,7 @@ class MemoryRetrieval:
             include_archived=checked(bool, include_archived, "include_archived"),
         )
         text = text[:MAX_SEARCHED_CHARS]
-        vector, _ = self._vector([text], _as_vector(embedding))
+        vector, _ = self._vector(text, _as_vector(embedding))
         least, items = floor_of(self._store, vector), self._items(asked.items, scope, vector)
         rank = partial(ranked, self._store, text, vector, config=self._config, least=least)
         with self._store.reader.frozen():
@@ -346,19 +344,18 @@ class MemoryRetrieval:
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed its embedder
 
-    def _vector(self, texts: Sequence[str], given: Vector | None) -> tuple[Vector | None, str | None]:
-        """Return the query's vector, that of the mean of its texts, and a notice if there is none."""
+    def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
+        """Return the query's vector, and a notice if there is none."""
         wanted = self._store.vector_model.dimension
         if given is not None and wanted:
             if given.shape != (wanted,):
                 raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=given.size)
             return given, None
-        texts = [text for text in texts if text.strip()]
-        if not texts or not self._embedder.dimension:
+        if not text.strip() or not self._embedder.dimension:
             return None, None
         try:
             self._store.check_embedder(self._embedder)
-            return mean_of([embed_query(self._embedder, text) for text in texts]), None
+            return embed_query(self._embedder, text), None
         except EmbeddingError as error:
             return None, f"text search only: {error}"
 
@@ -389,14 +386,6 @@ class MemoryRetrieval:
             if limit is not None:
                 return int(limit)
         return int(getattr(self._store.config.retrieval_budget, setting or name))
-
-
-def mean_of(vectors: Sequence[Vector]) -> Vector:
-    """Return the mean of vectors, L2-normalised, shape (d,); of vectors that cancel each other out the first one."""
-    total = np.sum(vectors, axis=0, dtype=np.float64)
-    length = float(np.linalg.norm(total))
-    mean: Vector = np.asarray(total / length, dtype=np.float32) if len(vectors) > 1 and length else vectors[0]
-    return mean
 
 
 def _as_vector(embedding: Vector | Sequence[float] | None) -> Vector | None:
