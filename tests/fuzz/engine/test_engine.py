@@ -73,9 +73,8 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -
     real = copy.updates
 
     def forgetful(changes: Any, since: int) -> Any:
-        for one in changes:
-            kept = one.new and {name: value for name, value in one.new.items() if name != "title"}
-            yield from real([one._replace(new=kept)], since)
+        rows = (one.new and {name: value for name, value in one.new.items() if name != "title"} for one in changes)
+        return real([one._replace(new=new) for one, new in zip(changes, rows, strict=True)], since)
 
     monkeypatch.setattr(copy, "updates", forgetful)
     outcome = history(tmp_path / "one", "kuzu", 1, 30)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -305,6 +305,30 @@ class TestFailures:
         with pytest.raises(QueryError, match="SIGSEGV"):
             graph.query(CRASHING, {})
         assert ids(graph) == ["t", "u"]
+        assert "anew" not in caplog.text
+
+    def test_a_process_that_ends_just_before_it_is_asked_costs_nothing(
+        self,
+        graph: GraphCopy,
+        rows: Snapshots,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        assert ids(graph) == ["t"]
+        before, real, ended = bases(tmp_path / "graph"), module.updates, list[int]()
+
+        def ending(changes: Iterable[Change], since: int) -> Iterator[Any]:
+            yield from real(changes, since)
+            if not ended:
+                ended.append(since)
+                for child in module._CHILDREN:
+                    child.stop()
+
+        monkeypatch.setattr(module, "updates", ending)
+        rows.take([put("Source", "u")])
+        assert ids(graph) == ["t", "u"]
+        assert (bases(tmp_path / "graph"), len(ended)) == (before, 1)
         assert "anew" not in caplog.text
 
     def test_changes_that_the_engine_refuses_make_a_fresh_base(
