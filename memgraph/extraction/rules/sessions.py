@@ -26,8 +26,6 @@ _MAX_PASTED_CHARS = 4_000
 _NEAR_ATTEMPTS = 4
 _MAX_CHANGES = 2
 _REPEATED = 3
-_MODERATE = 0.7
-"""Confidence in a statement that may hold only for what was being done."""
 _ASKED = "Asked: "
 _REFUSED = "Refused: "
 _MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
@@ -90,8 +88,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         key += f"-{number[key]}" if number[key] > 1 else ""
         reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact or a decision"
         told = said.model_copy(update={"action": one.text, "context": ""})
-        salience, confidence = (9.3, 1.0) if one.is_certain else (8.3, _MODERATE)
-        yield Finding(one.kind, salience, key, one.text, reason, said=told, confidence=confidence)
+        yield Finding(one.kind, 9.3, key, one.text, reason, said=told)
 
 
 def _chosen(said: UserIntervention) -> tuple[str, str] | None:

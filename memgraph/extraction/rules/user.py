@@ -1,9 +1,9 @@
 """What a user states beyond the request at hand: rules, preferences, decisions, facts. No model.
 
-A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A statement does: it quantifies
-("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), reports a decision, or says in what state something is or
-where it lives. A sentence that points elsewhere ("it", "that one") is kept only with the sentence it points to. Only sentences that are the user's
-own count: not marked, quoted, pasted, attributed or refused; in doubt a sentence is not.
+A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A statement does, and says so
+by itself: it quantifies ("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), tells a taste or what the team
+does, or reports a decision. What may hold only for what was being done ("make sure that …", "the port is …") is no memory: the turn is a record,
+and the agent is asked what of it to keep. Only sentences that are the user's own count: not marked, quoted, pasted, attributed or refused.
 
 A pattern is here because labelled turns of public sessions miss it (`tests/benchmarks/sentences.py`); every repetition is bounded or runs over one
 sentence, which is truncated first.
@@ -31,8 +31,6 @@ _MOST_WORDS = 60
 _MOST_GENERAL_WORDS = 35
 """Longer sentences tell a story, in which "always" and "never" are about something else."""
 _LEAST_WORDS = 2
-_TELLING_WORDS = 3
-_LEAST_ASSERTED_WORDS = 4
 _RETRACTED_OVERLAP = 0.5
 _MOST_COMPARED = 1 << 13
 _MOST_LIFTED = 3
@@ -105,7 +103,7 @@ _GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
     rf"^{_HERE}|\bnot?\s\w+\s{_HERE}|(?:use|write|format|spell|prefer)\s.{{1,80}}\severywhere|make (?:it|that|this) a habit|(?:use|prefer|avoid|stick to|keep)\s[^,;]{{1,80}}\s{_HERE}|"
-    r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?(?:every|each)\s(?!of these)\w+|"
+    r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?every\s\w+|"
     r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
     r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
     r"(?:i remind you|not allowed to|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
@@ -127,7 +125,7 @@ _OTHER = r"(?!(?:it|this|that|them|these|those|the same)\b)"
 
 _FORBIDS = re.compile(
     r"^(?:please\s+)?(?:(?:do not|don'?t|dont)\s+(?!(?:worry|forget|bother|mind|know|think|see|care|understand|get|want|have|need|believe|remember|like|you|we|i|be|give|hesitate|tell|lose|loose|stop|wait|ask why)\b)(?!\w+\s+(?:it|this|that|them|these|those)\b)\w+\s+\S|"
-    r"avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
+    r"i (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S|avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
     r"no\s+(?!\S+ (?:container|file|folder|director\w+|database|column|field|row)s?\W*$|on\b|problem|worries|need|idea|rush|thanks|thank|longer|way|one|luck|changes?\b|errors?|difference|clue|concerns?|doubt|wonder|matter|more\b|it\b|that|this|i\b|we\b|you\b|the\b|not\b|don|"
     r"output|results?|response|logs?|warnings?|sign|such|data|tests? (?:ran|found)|point|reason|comment\b|biggie|sweat|hurry|no\b|lol|yes)\w[\w'-]*(?!.{0,120}\b(?:is|are|was|were|found|ran|appear\w*|has|have)\b)|"
     r"there(?:'s| is) no (?:longer (?:any )?)?need (?:to|for)\s(?!(?:do|look|see|wait|worry|continue)\b)\S+\s\S|no need (?:to|for)\b.{3,100}?(?:[,;:]|\s[-–—]+|\sbecause|\ssince)\s+(?!i'?m\b)\w+\s\S)",
@@ -146,18 +144,12 @@ _STYLE = re.compile(
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
     rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|to|by|with|"
     r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|"
-    rf"use\s{_OTHER}\S{{2,40}}\sfor\s(?:all\s|the\s)?(?:\w+\s)?names\b|(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
+    rf"use\s{_OTHER}\S{{2,40}}\sfor\s(?:all\s|the\s)?(?:\w+\s)?names\b|(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|keep\s+(?:\w+\s+)?{_PRODUCTS}\s\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
     r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add|delete|remove|push|deploy|install)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
     r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)",
     re.IGNORECASE,
 )
 """How to answer and how to write."""
-_ENSURES = re.compile(
-    r"^(?:please |let'?s |also |just |always )*(?:(?:make sure|be sure|ensure)\s(?:that |to |you |we )*(?!it(?:'s| is| works?)\b|(?:everything|all)\b|(?:this|that|they) (?:is|are|works?)\b)(?:\S+\s){2}\S|"
-    rf"(?:keep|leave)\s(?:the\s|your\s|all\s)?(?!(?:only|both|just|going|on|up|out|in|me|what|trying|working|moving)\b){_OTHER}\S+\s\S+)",
-    re.IGNORECASE,
-)
-"""What has to hold or stay."""
 _CONTRASTS = re.compile(
     r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
     r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S",
@@ -168,57 +160,16 @@ _REASONED = re.compile(
     r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b",
     re.IGNORECASE,
 )
-_ACTIONS = r"(?:think|see|look|check|try|go|continue|proceed|start|wait|find|figure|explore|test|talk|discuss|fix|resolve|first|have been|(?:move|be (?:removed|moved|renamed|added|changed|fixed|deleted|done|able))|find|imagine|expect|believe|tell|log|reproduce|do|just|really|know)"
-_OBLIGES = re.compile(
-    rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|(?<=s )should|should(?:n'?t| not| never)|shall|may not|can(?:'?t|not| not| only)|(?:is|are) not (?:allowed|supposed) to)|"
-    r"we\s+(?:also\s+|still\s+|will\s+)?(?:(?:need|have) to(?=\s+(?:also |always |only |never |not |still |just )*(?:be|have|keep|use|avoid|stay|support|allow|rely|maintain|preserve|remain|respect|follow|comply|handle|ensure|make sure)\b)|must|should|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
-    r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
-    rf"\s+(?:also |always |only |never |not |still |just )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
-    r"^you (?:don'?t|do not) (?:have|need) to\s(?!worry|bother)\w+\s.{20,}|^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|\byou(?:'re| are) (?:\w+ )?(?:instructed|told|supposed|expected) (?:not )?to\s\w+|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|"
-    r"^(?:\S+\s){1,12}?(?:is|are)\s(?:very |really |so |super )?(?:important|critical|crucial|essential|the (?:top|highest|main) priority)\b|"
-    r"^i (?:never|did(?:n'?t| not)) (?:said|say|ask(?:ed)?|told|tell|want(?:ed)?)\s(?:you )?(?:to|for)\s\S+\s\S|\bi (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never)|only|no|all|every)\s+\w+\s+\S",
+_PREFERS = re.compile(
+    rf"\b(?:i|we)\s(?:really |also |just |only |still |much |usually |generally |strongly |absolutely |typically |do not |don'?t ){{0,3}}(?:"
+    rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|"
+    r"(?:like|love)\s(?:\w+\s)?[a-z]{4,}s\s\w+\s\S)|\bi(?:'d| would) (?:rather\s+(?!not (?:say|know)\b|see\b)\w+|prefer)\s+\S",
     re.IGNORECASE,
 )
-"""An obligation of what has a name, and not a thing to do now."""
-_CONDITIONAL = re.compile(
-    r"(?:^|\band |, )(?:if|when(?:ever)?|before|after)\s(?:you\s(?!(?:want|like|need|can|think|see|agree|are|have|finish|say|read|'re)\b)\w|an?\s|any\s|there(?:'s| is| are)\s|\w+ing\s|in doubt)[^,]{0,100}(?:,\s"
-    rf"(?:then |please |always )?(?!(?:{_PRONOUNS[3:-1]}|the|so|and|but|or|why|my|our|is|are|do|does|can|could|please|will|would)\b)[a-z]+|\s(?:use|prefer|avoid|don'?t|do not))\s+(?!me\b|this\b)\S|"
-    r"^in (?:the |our |all |unit |integration |e2e )?(?:\w+ )?(?:tests|scripts|docs|comments|commits|migrations|components|handlers|responses|templates)\b[^,]{0,60}(?:,\s(?!(?:i|it|we|you|the|there)\b)[a-z]+|\s(?:use|prefer|avoid|don'?t|do not))\s\S",
-    re.IGNORECASE,
-)
-_WISHES = re.compile(
-    r"(?:\b(?:i|we)\s*(?:really |also |just |only |now |still |much |usually |generally |strongly |absolutely |typically |would |'d |do not |don'?t |never ){0,3}|^would )(?:"
-    r"(?:want|need|like|love|prefer|expect)\s+(?:(?:us )?to (?:be|have|keep|use|avoid|stay|support|allow|produce|rely|own|maintain|lose|integrate|micromanage)\b(?!\s(?:a look|you|(?:it|this|that)\b))|"
-    r"(?!(?:to|you|your|for|me|help|some\w*|more|one|how|if|when|what|that|want|the (?:same|idea))\b|(?:it|this|them|those|these)\b(?!\s(?:to|shown|in|as|with|next|under)\b)|an? (?:look|list|summary|review|break|commit|quick|moment)\b)"
-    r"(?:\S+\s){1,14}?(?:to|in|into|on|at|by|as|for(?! you)|with|without|from|that|which|shown|created|like|only|exactly|instead|next|under|over|before|after)\b|only|all|every|no)\s*\S|"
-    rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|(?:like|love)\s(?:\w+\s)?[a-z]{{4,}}s\s\w+\s\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|(?:don'?t|do not|never) want\s+(?!to (?!commit|have|use|depend|ship|support|rely|introduce|lose))(?!you to|it\b|this\b|that\b)\S)|"
-    r"\bi(?:'d| would) rather\s+(?!not (?:say|know)\b|see\b)\w+\s+\S|\bi(?: want|'d like| would like|'d prefer| would prefer)(?: if| that)? you (?:to\s+)?\w+\s.{0,120}\b(?:before (?:you )?\w+|only|all|every|rather than|instead of|where|unless)\b|"
-    r"\b(?:wants?|want|asks? for)\s(?:all|every|only|no|\d+)\s\S+\s\S|"
-    r"^i(?:'ll| will| want to| prefer to)\s.{3,80}\b(?:myself|on my own|by hand)\b",
-    re.IGNORECASE,
-)
-"""What the user wants things to be, other than one action of the agent."""
+"""A taste."""
 _DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
     r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b",
-    re.IGNORECASE,
-)
-_SETTLES = re.compile(
-    r"^let'?s\s(?:not\s|just\s|also\s)?(?:(?:ship|go|stay|stick|live|start)\s(?:with|on|w/)\s(?!(?:it|that|this|these|those|option|your|the (?:first|second|third|last|next|other|same))\b)(?=\S*(?:[_.\d/`]|(?-i:[a-z][A-Z])))\D\S+|"
-    r"(?:use|keep|skip|drop|avoid|leave|put|change|have|call|switch to|stick (?:to|with)|ship with)\s(?!(?:it|this|that|these|those|them|going|working|moving|your|what|option|\d+|the (?:first|second|third|last|next|other|same))\b)\S+\s\S+\s\S)",
-    re.IGNORECASE,
-)
-"""A settlement on something that has a name."""
-_PLANNED = re.compile(
-    r"\bwe(?:'re|'ve been| are| have been)\s(?:\w+ly\s|also\s|still\s|slowly\s)?(?:going to\s(?!(?:need to\s)?(?:look|try|check|see|continue|do|fix|start|go|test|run|talk|discuss)\b)\w+|mov|migrat|replac|rewrit|split|phas|retir|merg|switch|port)\w*\s\S|"
-    r"\bwe(?:'ll| will)\s(?:\w+ly\s|also\s|later\s)?(?:need|have to)\s(?!(?:it|this|that|to (?:see|check|look|test|fix|go|wait)|see|check|look|test|fix|go|wait)\b)\S+\s\S|"
-    r"^(?!(?:it|this|that|they|there|you|i)\b)(?:\S+\s){1,8}?(?:is|are) (?:also )?going to\s(?:be\s)?(?:mov|migrat|replac|remov|rewrit|split|retir|merg|switch|renam|drop|go away|land)\w*\b|"
-    r"\b(?:i|we)(?:'m| am|'re| are)?\s+(?:(?:eventually |still |only )?(?:plan|planning|intend|intending|aiming) (?:to|on|for)|targeting)\s+(?!leave|go\b|continue|look|commit|check|do\b)\S+\s\S",
-    re.IGNORECASE,
-)
-"""What the team is about to do, or has been doing."""
-_AIMS = re.compile(
-    r"^(?:the|our|my)\s(?:main |whole |overall |original |long[- ]term )?(?:goal|aim|purpose|focus|point|motivation|rationale|priority|reason (?:why |that )?(?:we|it|the|they|i)|difference between|ground truth)\s(?:\S+\s){0,12}?(?:is|are|was)\s\S",
     re.IGNORECASE,
 )
 _OURS = re.compile(
@@ -230,19 +181,12 @@ _OURS = re.compile(
 """What the team does, and does not do."""
 _PERSONAL = re.compile(
     r"^(?:my (?:\w+ ){0,2}?(?:name|e-?mail|address|github|timezone|time zone|team|editor|shell|os|machine|username|handle|laptop|keyboard|browser|role|job|company|language|system|server|setup)\s(?:is|has|uses?|runs?)\s+\S|call me\s+\w|"
-    r"(?:i(?:'m| am)\s+(?:an?\s+(?!bit|little|fan|few|lot|moron|idiot|paster|master)\S|on\s+(?:an?\s+)?(?:mac\w*|linux|windows|wsl|ubuntu|arch|debian|fedora|arm|m\d)\b|(?:running|using|based|located|colou?r ?blind|dyslexic|comfortable|new to|used to|not (?:that )?familiar|obsessive|picky|strict|particular|keeping)\b|the (?:\w+ )?(?:user|owner|maintainer|dev\w*)\b))|"
-    r"i\s+(?:always |only |never |usually |mostly |already |just |recently )*(?:use|work (?:on|at|in|with|for)|live|speak|develop|have (?:an?|no|two)|don'?t have|got an?|bought an?)\s+(?!it\b|this\b|that\b|idea|question|problem|error|few|look|couple|feeling|lot|(?:new )?(?:error|problem|issue|warning))\S)",
+    r"i(?:'m| am)\s+(?:on\s+(?:an?\s+)?(?:mac\w*|linux|windows|wsl|ubuntu|arch|debian|fedora|arm|m\d)|colou?r ?blind|dyslexic|new to|the (?:\w+ )?(?:user|owner|maintainer|dev\w*))\b)",
     re.IGNORECASE,
 )
 _OF_ALL = re.compile(
     r"^(?!(?:all|both|none)\b)(?:anything|everything|whoever|anyone|everyone)\s(?:(?:that|which|who|not|else|said|in|from|with|under|outside|new|old)\s)(?:\S+\s){0,10}?(?:is|are|counts?|goes|go|belongs?|must|should|can|stays?|increments?|means)\s(?!(?:fine|ok|good|working|done|great)\b)\S|"
     r"^(?:anything|everything|all) else\s\w+\s\S|^(?:nobody|no one)\s(?!knows|is\b|has\b)\w+s\s(?!it\b|this\b|that\b)\S+\s\S",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(
-    rf"^(?:{_NOUN}){{1,6}}?(?:(?:is|are|lives?|runs?|listens?|sits?|moved|was moved|has moved|(?:is|are) (?:stored|kept|located|configured|served|hosted|mounted|deployed|run|built))\s+"
-    r"(?:only\s+|now\s+|still\s+)?(?:at|in|on|under|from|by|to|with|via|behind|port)\s(?=.{0,120}(?:\bport\s+\d{2,5}\b|:\d{2,5}\b|\b\d{4,5}\b|https?://|`[^`]{2,80}`|~?/[\w.-]+/|~/|\b[\w-]+\.(?:json|ya?ml|toml|env|sh|py|[jt]sx?|md|ini|cfg|conf|sql|lock|db|local)\b|\.env|\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b|\b[\w-]+/[\w./-]+))|"
-    r"(?:is|are) (?:already )?(?:installed|set up|configured)\W*$)",
     re.IGNORECASE,
 )
 _HOLDS = re.compile(
@@ -256,55 +200,9 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 """In what state something is that has a name."""
-_EXPLAINS = re.compile(
-    r"\b(?:bea?ca?u?a?se|becuase)(?! (?:you|i)(?:'ve|\b))|\b(?:since (?!last\b|yesterday\b|my\b|when\b)\w+ \w+|due to|(?:is|was) caused by|that'?s (?:where|why)|for (?:this|that) reason)\b|, so (?!let|can|could|i\b|please|what|how|now|go|maybe|do\b|it seems)\w",
-    re.IGNORECASE,
-)
-"""A reason: kept where it names something that can be looked up."""
-_REQUESTED = "|".join(
-    str.split(
-        "add adapt adjust append apply ask build bump call change check clean click close combine commit compare convert copy create debug delete deploy describe disable do document fetch "
-        "double drop edit enable expand explain explore export extend extract find finish fix fixed format generate get give go have implement improve include inline insert install "
-        "instruct investigate keep let list load look maintain make mention merge migrate modify move name note open pass paste pick play prepare print proceed pull push put read rebase "
-        "recall refactor regenerate remove rename replace reproduce rerun research reset resolve restart restore return revert review rewrite run save scan search see send set ship show "
-        "simplify skip sort split start stop summari[sz]e switch tag take talk tell test think track translate try turn undo update upgrade use validate verify wait walk watch work wrap write"
-    )
-)
-_VERBS = "|".join(
-    str.split(
-        "accept allow apply arrive ask assume belong block break build cache call come consume contain count crash depend deploy enforce expect expire follow forget generate get give go handle "
-        "happen hold ignore keep know limit listen live lock make manage match mean own point prefer provide read refer reject release require reset return review rotate run send serve "
-        "share sit skip start stay stop store support sync take talk time translate trigger truncate use validate want wipe work write"
-    )
-)
-_ASSERTS = re.compile(
-    r"^(?:(?:you should know|the thing is|let me explain|wrong assumption|(?:but |and )?(?:keep in mind|note))(?: that|:|,)?\s+)?"
-    r"(?!(?:"
-    + _REQUESTED
-    + r"|i|you|it|he|she|they|this|that|these|those|which|who|how|why|when|where|if|as|not|yes|no|ok|let'?s|looks?|sounds?|seems?|\w+ing|\w+ed|don'?t|please|the (?:first|second|third|last|next|previous|other|same|new|above)|one)\b(?! (?:\w+ )?(?:repo|project|service|team|machine|customer|app)\b))"
-    r"(?:we|there|what you see in (?:\S+\s){1,4}|(?!(?:i|you)\b)\S+(?:\s(?!(?:i|you|we|your|who|to|that (?:all|the|our|it|we))\b)[^\s,;]+){0,6}?)\s"
-    r"(?:(?:is|are|isn'?t|aren'?t|has|have|can(?!not|'?t| not)|may|must|should|doesn'?t|don'?t|do(?:es)? not|will|won'?t)(?: not| only| always| never)?|(?:only |always |never |usually |also )?(?:"
-    + _VERBS
-    + r")e?s|(?:(?<=s\s)|(?<=we\s)|(?<=people\s)|(?<=team\s))(?:only |always |never |usually |also )?(?:"
-    + _VERBS
-    + r")|needs?(?! (?:an?|to|some)\b))\s(?!you\b)\S",
-    re.IGNORECASE,
-)
-"""An assertion in the present about something that is named: what a user explains of the system, the team or the rules."""
-_OF_THE_MOMENT = re.compile(
-    r"\b(?:this|that|it)\W*$|\b(?:now|just|already|again|so far|here|above|below|line \d+|currently|ready|done|finished|wrong|weird|better|worse|nice|great|good|fine|perfect|awesome|confusing|unclear|interesting|"
-    r"funny|odd|odd|blank|left|green|red|gone|missing|empty|too \w+|slow|duplicated?|you(?:r|'ve|'re)?|i(?:'m|'ll|'ve|'d)?|me|idea|point|goal|question|problem|issue|we(?:'ve| have| had)(?! (?:an?|the|no|two|three|several|to|only)\b)|please|pls|plz|do the same|let'?s|shou?ld?u?l?|we(?:'ll| (?:\w+ )?(?:are|were|should|could|need|have to|can|will|do|did|had|know|just)))\b|[⏺✅✓]|\[\w*\]|[:?…]$|\.\.\.",
-    re.IGNORECASE,
-)
-_NAMED_SUBJECT = re.compile(
-    r"^(?:the|our|my|some|all|most|people|we|no|each|every|an?)\s|^[a-z]{4,}s\s(?:can|must|may|have|are|need|belong|run|go|live)\b",
-    re.IGNORECASE,
-)
-_INSTRUCTS = (_FORBIDS, _ALLOWS, _STYLE, _ENSURES, _CONTRASTS, _REASONED, _OBLIGES, _CONDITIONAL, _WISHES, _OF_ALL)
-_STATES = (_DECIDED, _SETTLES, _PLANNED, _AIMS, _OURS, _PERSONAL, _PLACE, _HOLDS)
-_CERTAIN = (_FORBIDS, _ALLOWS, _STYLE, _CONTRASTS, _REASONED, _DECIDED, _GENERAL, _OF_ALL, _HOLDS, _MARKED)
-"""Statements that say by themselves that they hold from now on."""
-_HARD = (_DECIDED, _CONTRASTS, _REASONED, _OBLIGES, _WISHES, _AIMS, _OURS, _PLACE, _HOLDS)
+_INSTRUCTS = (_FORBIDS, _ALLOWS, _STYLE, _CONTRASTS, _REASONED, _PREFERS, _OF_ALL)
+_STATES = (_DECIDED, _OURS, _PERSONAL, _HOLDS)
+_HARD = (_DECIDED, _CONTRASTS, _REASONED, _PREFERS, _OURS, _HOLDS)
 """Statements also where the sentence mentions trouble, as their reason."""
 
 _TAKES_BACK = re.compile(
@@ -400,11 +298,6 @@ class UserStatement:
 
     kind: StatementKind
     text: str
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether it says by itself that it holds from now on; if not, it may concern only what was being done."""
-        return _holds_from_now_on(self.text)
 
 
 def statements_in(message: str) -> list[UserStatement]:
@@ -515,35 +408,15 @@ def _kind(sentence: str) -> StatementKind | None:
         text,
         *(part for raw in _CLAUSE.split(text) if len((part := _OPENER.sub("", raw).strip()).split()) > 1),
     ]
-    tells = _tells(text)
-    if _TROUBLE.search(text) and not is_general and not tells:
+    if _TROUBLE.search(text) and not is_general:
         clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in _HARD)]
-    if not clauses:
-        return None
     clauses = [clause for clause in clauses if not _is_question(clause)]
     if any(pattern.search(clause) for clause in clauses for pattern in _STATES):
         return "statement"
     if is_general or any(pattern.search(clause) for clause in clauses for pattern in _INSTRUCTS):
         return "instruction"
-    is_pointing = _POINTING.match(text) is not None
-    if len(content_words(text)) < (_LEAST_WORDS if marked else _TELLING_WORDS) or (
-        is_pointing and (not tells or _TROUBLE.search(text))
-    ):
-        return None
-    asserting = [part for part in clauses if _NAMED_SUBJECT.match(part) or part == text]
-    return "statement" if marked or tells or any(map(_asserts, asserting)) else None
-
-
-def _asserts(clause: str) -> bool:
-    """Return whether a clause asserts something in the present that is not about the moment."""
-    return _LEAST_ASSERTED_WORDS <= len(clause.split()) <= _MOST_GENERAL_WORDS and bool(
-        _ASSERTS.match(clause) and not _OF_THE_MOMENT.search(clause)
-    )
-
-
-def _tells(text: str) -> bool:
-    """Return whether a sentence gives a reason, and names what can be looked up."""
-    return NAMES.search(text) is not None and _EXPLAINS.search(text) is not None
+    is_told = marked and not _POINTING.match(text) and len(content_words(text)) >= _LEAST_WORDS
+    return "statement" if clauses and is_told else None
 
 
 def _points_elsewhere(sentence: str) -> bool:
@@ -627,8 +500,8 @@ def _own_lines(lines: list[str]) -> list[str]:
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
         elif (
-            _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _holds_from_now_on(line))  # "NEVER PUSH"
-        ) or (is_timed and not any(one.search(line) for one in (_GENERAL, *_INSTRUCTS, *_STATES))):
+            _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _states(line))  # "NEVER PUSH"
+        ) or (is_timed and not _states(line)):
             until = "end"
         elif (
             line.lstrip()[:1] == ">"
@@ -669,8 +542,8 @@ def _introduces(text: str) -> bool:
     return _MARKED.match(f"{text}:") is not None or _INTRODUCES.search(text) is not None
 
 
-def _holds_from_now_on(text: str) -> bool:
-    return any(pattern.search(text) for pattern in _CERTAIN)
+def _states(text: str) -> bool:
+    return any(pattern.search(text) for pattern in (_GENERAL, *_INSTRUCTS, *_STATES))
 
 
 def _is_question(text: str) -> bool:
