@@ -17,7 +17,10 @@ from memgraph.text import lazy_re as re
 _KINDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call", "custom_tool_call_output"})  # fmt: skip
 _MAX_OUTPUT_CHARS = 100_000
+_MOST_RUNNING = 64
+_PRINTED = "Output:\n"
 _EXIT_CODE = re.compile(r"(?:^Exit code:\s{0,4}|[Pp]rocess exited with code )(\d{1,5})\b", re.MULTILINE)
+_RUNNING = re.compile(r"^Process running with session ID (\d{1,12})\b", re.MULTILINE)
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,1000})$", re.MULTILINE)
 _NOT_THE_USER = re.compile(r"\s*(?:<([\w-]{1,40})[^>\n]{0,200}>.*</\1[^>\n]{0,200}>\s*\Z|# AGENTS\.md)", re.DOTALL)
 """Blocks that Codex writes in the user's name: one element, or the project's instructions."""
@@ -35,6 +38,8 @@ class Rollout:
     line: int = 0
     latest: str | None = None
     turns: list[str | None] = field(default_factory=list)
+    running: dict[int, tuple[str, str]] = field(default_factory=dict)
+    polls: dict[str, int] = field(default_factory=dict)
 
     def translated(self, entry: dict[str, Any]) -> dict[str, Any]:
         """Return an entry as Claude Code would have written it; one without content if it has none."""
@@ -52,9 +57,34 @@ class Rollout:
         else:
             return entry
         common = {"sessionId": self.session, "cwd": self.cwd, "timestamp": entry.get("timestamp"), "program": "codex"}
-        told = _content(item)
+        told = _content(self._of_one_process(item))
         self._place(told, payload if isinstance(payload, dict) else {})
         return common | told
+
+    def _of_one_process(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Return an item; nothing for a call that polls a process and for an output while that runs: its last output answers its own call."""
+        kind, call = item.get("type"), item.get("call_id")
+        if not isinstance(call, str):
+            return item
+        if kind == "function_call" and item.get("name") == "write_stdin":
+            number = object_of(item.get("arguments")).get("session_id")
+            if not (isinstance(number, int) and number in self.running):
+                return item
+            self.polls[call] = number
+            return {}
+        if kind == "function_call_output":
+            text = "\n".join(_texts(item.get("output")))
+            head, mark, printed = text[:_MAX_OUTPUT_CHARS].partition(_PRINTED)
+            number = self.polls.pop(call, None)
+            began, before = self.running.pop(number, ("", "")) if number is not None else (call, "")
+            if running := _RUNNING.search(head[:1_000]):
+                if len(self.running) >= _MOST_RUNNING:
+                    self.running.pop(next(iter(self.running)))
+                self.running[int(running[1])] = began or call, f"{before}{printed}\n"[-_MAX_OUTPUT_CHARS:]
+                return {}
+            if number is not None:
+                return item | {"call_id": began, "output": f"{head}{mark}{before}{printed}"}
+        return item
 
     def _place(self, told: dict[str, Any], event: dict[str, Any]) -> None:
         """Say after which entry an item was written, as turns can be rolled back, and that a session of an agent has no user."""
@@ -135,7 +165,7 @@ def _answered(item: dict[str, Any]) -> dict[str, Any]:
         code = metadata.get("exit_code") if isinstance(metadata, dict) else None
     elif match := _EXIT_CODE.search(text[:1_000]):
         code = int(match[1])
-        text = text.partition("Output:\n")[2] or text
+        text = text.partition(_PRINTED)[2] or text
     is_error = code not in {None, 0} or (isinstance(output, dict) and output.get("success") is False)
     said = f"Exit code {code}\n{text}" if is_error and code is not None else text
     return {"type": "tool_result", "tool_use_id": item.get("call_id"), "content": said, "is_error": is_error}

@@ -389,8 +389,10 @@ def _answers(asked: list[Any], told: object, output: str) -> Iterator[tuple[str,
     names = {named(one.get("id"), ""): one.get("question") for one in asked if isinstance(one, dict)}
     for name, answer in answers.items() if isinstance(answers, dict) else ():
         chosen = answer.get("answers") if isinstance(answer, dict) else answer
-        text = ", ".join(one for one in chosen if isinstance(one, str)) if isinstance(chosen, list) else chosen
-        yield one_line(names.get(name, name), _CONTEXT_CHARS), cleaned(text, MAX_SAID_CHARS)
+        if isinstance(chosen, list):  # Codex adds the label that stands for no choice, and marks what the user wrote
+            own = [one.removeprefix("user_note: ") for one in chosen if isinstance(one, str)]
+            chosen = ", ".join(one for one in own if one != "None of the above")
+        yield one_line(names.get(name, name), _CONTEXT_CHARS), cleaned(chosen, MAX_SAID_CHARS)
 
 
 def _is_the_users(entry: dict[str, Any]) -> bool:

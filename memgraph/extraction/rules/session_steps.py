@@ -15,7 +15,7 @@ MAX_COMMAND_CHARS = 160
 _SAME_COMMAND_OVERLAP = 0.5
 
 _PREPARATION = re.compile(
-    r"^(?:\s{0,4}(?:cd\s[^&;|\n]{1,200}(?:&&|;)|[A-Z_][A-Z0-9_]{0,40}=\S{0,200}\s|sudo\s|time\s|env\s|timeout\s\d\S{0,8}\s|(?:uv|poetry|pipenv|hatch|rye|pdm)\srun\s))+"
+    r"^(?:\s{0,4}(?:cd\s[^&;|\n]{1,200}(?:&&|;)|[A-Z_][A-Z0-9_]{0,40}=(?:\x22[^\x22\n]{0,200}\x22|'[^'\n]{0,200}'|[^\s\x22']\S{0,200})?\s|sudo\s|time\s|env\s|timeout\s\d\S{0,8}\s|(?:uv|poetry|pipenv|hatch|rye|pdm)\srun\s))+"
 )
 _REPORTS = re.compile(
     r"\s+2>&1|\s*\|\s*(?:tail|head|grep|tee|less|cat|wc|sort)\b[^|;&]{0,200}|\s-{1,2}(?:q+|v+|x|s|quiet|verbose|tb=\w+|no-header|no-color|lf|color\S*)(?=\s|$)"

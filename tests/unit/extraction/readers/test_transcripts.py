@@ -338,6 +338,63 @@ def test_a_codex_log_is_read_like_a_transcript(tmp_path: Path) -> None:
     assert [said.action for said in build.user_interventions] == ["Fix the cart. No emojis."]
 
 
+def test_a_command_that_codex_polls_is_one_with_its_last_outcome(tmp_path: Path) -> None:
+    def called(second: int, name: str, call: str, **given: Any) -> dict[str, Any]:
+        return codex(
+            "response_item", second, type="function_call", name=name, call_id=call, arguments=json.dumps(given)
+        )
+
+    def answered(second: int, call: str, output: str) -> dict[str, Any]:
+        return codex("response_item", second, type="function_call_output", call_id=call, output=output)
+
+    running = "Chunk ID: a\nProcess running with session ID 42\nOutput:\n"
+    path = transcript(
+        tmp_path / "rollout-5.jsonl",
+        codex("session_meta", 0, id="c-5", cwd=CWD),
+        codex_said("user", "Check it.", 1),
+        called(2, "exec_command", "1", cmd="cargo check"),
+        answered(3, "1", f"{running}Compiling shop"),
+        called(4, "write_stdin", "2", session_id=42, chars=""),
+        answered(5, "2", f"{running}Compiling cart"),
+        called(6, "write_stdin", "3", session_id=42, chars=""),
+        answered(7, "3", "Chunk ID: b\nProcess exited with code 101\nOutput:\nerror: could not compile"),
+        called(8, "exec_command", "4", cmd="cargo doc"),
+        answered(9, "4", running),
+        called(10, "write_stdin", "5", session_id=7, chars="y"),
+        answered(11, "5", "write_stdin failed: Unknown process id 7"),
+    )
+    build = only_build(path)
+    assert [(task.command, task.outcome) for task in build.tasks][:1] == [("cargo check", "failure")]
+    assert build.tasks[0].output == "Exit code 101\nCompiling shop\nCompiling cart\nerror: could not compile"
+    assert "cargo doc" not in [task.command for task in build.tasks if task.outcome == "success"]
+    assert [task.description for task in build.tasks[1:]] == ["write_stdin: y"]
+
+
+def test_codex_writes_that_none_of_the_answers_was_chosen(tmp_path: Path) -> None:
+    questions = [{"id": "ui", "question": "Web or desktop?"}, {"id": "db", "question": "Which database?"}]
+    answers = {
+        "ui": {"answers": ["None of the above", "user_note: ask me in plain text"]},
+        "db": {"answers": ["None of the above"]},
+    }
+    path = transcript(
+        tmp_path / "rollout-6.jsonl",
+        codex("session_meta", 0, id="c-6", cwd=CWD),
+        codex_said("user", "Plan it.", 1),
+        codex(
+            "response_item",
+            2,
+            type="function_call",
+            name="request_user_input",
+            call_id="1",
+            arguments=json.dumps({"questions": questions}),
+        ),
+        codex("response_item", 3, type="function_call_output", call_id="1", output=json.dumps({"answers": answers})),
+    )
+    build = only_build(path)
+    said = [(one.action, one.context) for one in build.user_interventions]
+    assert said == [("Plan it.", ""), ("ask me in plain text", "Asked: Web or desktop?")]
+
+
 def test_what_a_codex_session_was_told_by_memgraph_is_not_read(tmp_path: Path) -> None:
     rule = "Never paint the pier green."
     recall = {"namespace": "mcp__memgraph", "name": "recall", "call_id": "1", "arguments": '{"task": "paint"}'}

@@ -56,9 +56,10 @@ def told(text: str, context: str = "") -> dict[str, str]:
     return {"timestamp": "2026-03-01T10:30:00Z", "action": text, "context": context}
 
 
-def test_a_command_that_failed_and_worked_after_an_edit_is_a_recovery() -> None:
+@pytest.mark.parametrize("before", ["cd /repo && ", 'KEY="[redacted: secret]" ', "A='b c' DEBUG= ", "CI=1 "])
+def test_a_command_that_failed_and_worked_after_an_edit_is_a_recovery(before: str) -> None:
     log = session(
-        run("cd /repo && pytest tests/test_cart.py", "E   KeyError: 'total'\n1 failed", ok=False),
+        run(f"{before}pytest tests/test_cart.py", "E   KeyError: 'total'\n1 failed", ok=False),
         run("grep -rn total shop/", reasoning="Let me look where the total is set."),
         edit("shop/cart.py", reasoning="The total is missing because empty carts are never summed."),
         run("pytest tests/test_cart.py -q", "3 passed"),
