@@ -58,7 +58,7 @@ _CLAUSE = re.compile(
     r"has|have|can|must|should|will|it|there|they|we|you|i)\s)",
 )
 _DENIAL = re.compile(
-    r"(?i)(?<![\w-])(?:not|no|never|none|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
+    r"(?i)(?<![\w-])(?:not|no|never|(?-i:none)|none of|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
     r"(?= to\b)|(?:stop|avoid|quit)s?(?= \w+ing\b))(?![\w-])",
 )
 _NEGATIVE = re.compile(
@@ -102,6 +102,10 @@ class Evidence:
             return self.by_user and any(may_stand_for(one, wanted) for one in self.written)
         joined = "".join(_WORD.findall(wanted))  # “GL-iNet” is “GL.iNet”
         return len(joined) > 4 and joined.isalpha() and joined in "".join(_WORD.findall(self.records))
+
+    def may_say(self, word: str) -> bool:
+        """Return whether a word needs no more evidence: it stands for one of the records, or may be named anyhow."""
+        return self.meant(word) in self.near or item_pattern(word).search(self.common) is not None
 
     def meant(self, word: str) -> str:
         """Return the stem of the word of the records that a word stands for; its own if there is none."""
@@ -167,7 +171,7 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
                 yield f"“{item}” is not in the quoted evidence: quote the turn of the user, or say who said it"
             elif not is_exact and word not in _PERSONS and not word_stems(word) <= known.near:
                 compared += 1
-                if compared > 40 or known.meant(word) not in known.near:
+                if compared > 40 or not known.may_say(word):
                     new.append(f"“{item}”")
         total = len(items) - sum(item.casefold() in _PERSONS for item, _ in items)
         if new and 2 * len(new) > total - (total < 4):

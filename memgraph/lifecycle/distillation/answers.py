@@ -11,10 +11,12 @@ from pydantic import Field, field_validator
 from memgraph.errors import InvalidInputError, UnsupportedClaimError
 from memgraph.extraction.llm.claims import Claim
 from memgraph.extraction.secrets import redact_any
+from memgraph.extraction.verification import evidence_in
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.distillation.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order
+from memgraph.lifecycle.distillation.subjects import text_shown
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
@@ -22,7 +24,7 @@ from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import DistilAnswered, DistilAttempted, DistilSkipped
 from memgraph.model.ids import canonical_name, source_id
-from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
+from memgraph.model.memory import AgentMemory, ProceduralMemory, SemanticMemory, TrustClass, Vector, id_of
 from memgraph.model.results.learning import WORK_ORDER_SOURCE, AnswerResult, Verdict, WorkOrder
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import everything
@@ -30,7 +32,7 @@ from memgraph.store.commit.records import Write
 from memgraph.store.query import Mask, Reader
 
 _ASKED_ABOUT = "the work order was about it"
-"""Reason of the link between an episode that an answer made and what the order was about."""
+"""Reason of the link between what an answer made and what the order was about."""
 
 
 class Answer(Model):
@@ -108,7 +110,7 @@ def answer_order(
             raise InvalidInputError("names a work order that was skipped", field="id", value=order_id)
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         decision, replaced = _decision(store, order, parsed.verdict, answered_by, trust_class)
-        memories = _memories(order, distinct, answered_by, trust_class)
+        memories = _memories(store.reader, order, distinct, answered_by, trust_class)
         settled = _settle(store, order, memories, vectors, replaced)
         refused = len(parsed.statements) - len(claims)
         said = {
@@ -201,10 +203,11 @@ def _earlier(order: WorkOrder) -> AnswerResult:
 
 
 def _memories(
-    order: WorkOrder, claims: Sequence[Claim], answered_by: str, trust_class: TrustClass
+    reader: Reader, order: WorkOrder, claims: Sequence[Claim], answered_by: str, trust_class: TrustClass
 ) -> list[AgentMemory]:
     """Return the statements as memories. Those of corrections are numbered after those of earlier answers."""
     found = []
+    texts = {row["id"]: text_shown(row) for row in reader.rows(order.subject_ids)}
     for place, claim in enumerate(claims, start=MAX_STATEMENTS * order.attempts):
         memory = claim.memory(
             id=source_id(f"work order\x1f{order.id}", place),
@@ -219,10 +222,15 @@ def _memories(
             source=WORK_ORDER_SOURCE,
             reason=f"{answered_by} stated it about a {order.kind}: “{claim.quoted}”",
         )
-        if memory.type != "episodic" and order.subject_ids:
-            memory = memory.model_copy(update={"supporting_memory_ids": order.subject_ids})
+        if memory.type != "episodic" and (quoted := [one for one, text in texts.items() if _quotes(claim, text)]):
+            memory = memory.model_copy(update={"supporting_memory_ids": quoted})
         found.append(memory)
     return found
+
+
+def _quotes(claim: Claim, text: str) -> bool:
+    """Return whether a passage that a claim quotes stands in a text."""
+    return any(not evidence_in(text, [passage])[1] for passage in claim.evidence)
 
 
 def _settle(
@@ -253,7 +261,7 @@ def _settle(
         if found.state in ("forgotten", "decided"):
             settled.forgotten += 1
         elif found.state == "new":
-            settled.writes += [memory, *_episode_links(order, memory, pending.now)]
+            settled.writes += [memory, *_links(order, memory, pending.now)]
             settled.added.append(id_of(memory))
         elif found.memory and (known := id_of(found.memory)) not in (*settled.merged, *stored):
             settled.writes.append(pending.merge(found.memory, memory, takes_text=False))
@@ -261,15 +269,15 @@ def _settle(
     return settled
 
 
-def _episode_links(order: WorkOrder, memory: AgentMemory, now: str) -> list[Write]:
-    """Return the links of an episode to what the order was about; other types have theirs from `supporting_memory_ids`."""
-    if memory.type != "episodic":
-        return []
+def _links(order: WorkOrder, memory: AgentMemory, now: str) -> list[Write]:
+    """Return the links to what the order was about; what the memory quotes supports it, and has its links from that."""
+    supporting = memory.supporting_memory_ids if isinstance(memory, SemanticMemory | ProceduralMemory) else ()
     return [
         MemoryLinked(
             source_id=id_of(memory), relation="DERIVED_FROM", target_id=one, reason=_ASKED_ABOUT, created_at=now
         )
         for one in order.subject_ids
+        if one not in supporting
     ]
 
 

@@ -12,6 +12,7 @@ from memgraph.lifecycle.distillation.subjects import (
     QUESTIONS,
     Subject,
     communities_without_lesson,
+    counted_places,
     returned_failures,
     undecided_contradictions,
 )
@@ -33,8 +34,9 @@ _MOST_COMPARED = 2_000
 
 
 def request_orders(store: AgentMemoryStore) -> OrdersResult:
-    """Make work orders for what the store leaves undecided: failures that returned, contradictions, communities without a lesson.
+    """Make work orders for what the store leaves undecided.
 
+    That is failures that returned, contradictions, communities without a lesson, and the fixes of files that draw many.
     Only scopes that have changed since the phase's last run are searched, or all if the budget was used up on its day.
     """
     return report_orders(store, carry_out(store, _planned, rests_on=_matters).result)
@@ -59,7 +61,8 @@ def _planned(view: View) -> Plan[OrdersResult]:
     with view.reader.frozen():
         experiences, has_lessons = _changed_experience(view)
         doubted = list(undecided_contradictions(view.reader, _changed_memories(view)))
-    subjects = [*returned_failures(view.reader, experiences), *doubted]
+        counted = list(counted_places(view.reader))
+    subjects = [*returned_failures(view.reader, experiences), *doubted, *counted]
     if has_lessons:
         subjects += communities_without_lesson(experiences)
     return _planned_for(view, subjects)

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from memgraph.extraction.secrets import redact
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.contradictions.resolution import still_open
 from memgraph.lifecycle.contradictions.search import open_questions
+from memgraph.lifecycle.counting.records import HOT_SPOT, MENDED, REVERTED
 from memgraph.lifecycle.errors.remedies import Trouble, troubles
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of, in_order
 from memgraph.lifecycle.evidence.experience import Experience
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.ids import canonical_name, natural_id
-from memgraph.model.memory import TrustClass
-from memgraph.model.results.learning import MAX_ORDER_MEMORIES, OrderKind
+from memgraph.model.memory import MEMORY_TYPES, TrustClass
+from memgraph.model.results.learning import COUNTING_SOURCE, MAX_ORDER_MEMORIES, OrderKind
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.text.cutting import fitted
@@ -89,6 +92,18 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
             yield from _about("community", key, quoted, most * (1 - 1 / (1 + len(builds) / 3)))
 
 
+def counted_places(reader: Reader) -> Iterator[Subject]:
+    """Yield the commits that speak for each counted rule about what goes wrong at a file: its fixes, what was mended, what was taken back."""
+    index = reader.index
+    mask = reader.listed() & ~reader.superseded() & (index.column("type") == MEMORY_TYPES.index("semantic"))
+    for rule in reader.rows([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()]):
+        if rule.get("source") == COUNTING_SOURCE and rule.get("category") in (HOT_SPOT, MENDED, REVERTED):
+            rows = in_order(reader.rows(index.supporting_ids(rule["id"])))
+            if len(rows) >= LEAST_BUILDS:
+                key = ",".join(row["id"] for row in rows)
+                yield from _about("community", key, rows, 0.5 * (1 - 1 / (1 + len(rows) / 3)))
+
+
 def _communities(episodes: Sequence[Row]) -> list[list[Row]]:
     """Return the trials of each task, and the communities of other episodes by their tags."""
     by_task: dict[str, list[Row]] = {}
@@ -153,7 +168,7 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iter
     yield Subject(
         kind=kind,
         key=key,
-        excerpt=excerpt_of([_described(row) for row in rows]),
+        excerpt=excerpt_of([text_shown(row) for row in rows]),
         value=round(value, 6),
         source_at=max(row["occurred_at"] for row in rows),
         trust_class=max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
@@ -164,7 +179,7 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iter
     )
 
 
-def _described(row: Row) -> str:
+def text_shown(row: Row) -> str:
     """Return the text of a memory, with the fields that the text omits."""
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     details = [

@@ -108,6 +108,9 @@ CASES = {
     "the project's name": Case(
         "agent: claude\nlesson: The press runs hot.", "", "In Kiln-Studio the press runs hot.", "In Quarry-Studio-Two the press runs hot.",
     ),
+    "a constant that is called None": Case(
+        "agent: claude\nlesson: Handle float, bool and None for the kiln data.", "", "None, bool and float kiln data are handled.", "No float kiln data are handled.",
+    ),
     "what nobody said": Case(
         "agent: claude\nlesson: The press runs hot at noon.", "", "At noon the press gets hot.", "The bearings need weekly grease.",
     ),
@@ -178,6 +181,12 @@ def test_a_name_that_several_records_have_may_be_given_without_a_quotation() -> 
     evidence, _ = evidence_in("\n\n".join(records), ["The lamp was red."])
     assert unsupported("The lamp of Deckard was red.", evidence) == []
     assert unsupported("The lamp of Rachael was red.", evidence)
+
+
+def test_the_name_of_the_project_is_no_new_word() -> None:
+    evidence, _ = evidence_in("Fix redirects.", ["Fix redirects."], known="2026-03-14 kilnlib")
+    assert unsupported("In kilnlib, redirects broke.", evidence) == []
+    assert unsupported("In quarry, redirects broke.", evidence)
 
 
 def test_what_only_names_something_denies_nothing() -> None:

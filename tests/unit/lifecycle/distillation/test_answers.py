@@ -41,7 +41,9 @@ def test_a_statement_becomes_a_memory_with_its_evidence_and_the_order_is_closed(
     [memory] = store.read_memories(result.new_memory_ids)
     assert (memory.type, memory.content) == ("semantic", "The import works with one worker per queue.")
     assert (memory.project_id, memory.trust_class, memory.source) == ("shop", "agent", "work order")
-    assert memory.supporting_memory_ids == sorted(order.subject_ids)
+    assert memory.supporting_memory_ids == [order.subject_ids[1]], "what it quotes"
+    rests_on = {link.target_id for link in store.links(memory.id) if link.relation == "DERIVED_FROM"}
+    assert rests_on == set(order.subject_ids), "what was asked about"
     assert memory.occurred_at == order.source_at
     assert (
         memory.reason

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from memgraph.lifecycle import find_contradictions, sleep
+from memgraph.extraction.readers import SavedGitLogReader
+from memgraph.lifecycle import find_contradictions, ingest, sleep
+from memgraph.lifecycle.distillation.answers import answer_order
 from memgraph.lifecycle.distillation.orders import work_orders
 from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of
 from memgraph.lifecycle.evidence.experience import changed_scopes, read_experience
 from memgraph.model.events.records import BuildConsolidated
-from tests.unit.lifecycle.distillation.stories import episode, failure, fix
+from tests.unit.lifecycle.distillation.stories import episode, failure, fix, statement
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -65,6 +68,32 @@ def test_a_failure_that_was_merged_returned_with_its_last_build(store: Any) -> N
     merged = failure(1, content="The import failed in two builds", evidence_build_ids=["b1", "b3"])
     store.insert_memory(merged)
     assert [order.kind for order in asked(store)] == ["returned failure"]
+
+
+def test_the_fixes_that_a_file_draws_are_asked_about_together(store: Any, tmp_path: Path) -> None:
+    def read(*subjects: str) -> None:
+        entries = [
+            f"commit {number:040x}\nAuthor: Ann <a@x.example>\nDate:   2026-01-{number:02} 12:00:00 +0000\n\n"
+            f"    {subject}\n\nM\tcup.py\n\n"
+            for number, subject in enumerate(subjects, start=1)
+        ]
+        (log := tmp_path / "shop.log").write_text("".join(reversed(entries)))
+        ingest(store, SavedGitLogReader(log), compress=False)
+        sleep(store, phases=["counting"])
+
+    fixes = [f"Fix the {part} that loses its handle" for part in ("cup", "mug", "jug", "pot")]
+    read(*fixes, "Add a lid", "Add a saucer")
+    [order] = asked(store)
+    assert (order.kind, order.project_id, len(order.subject_ids)) == ("community", "shop", 4)
+    assert [one for one in fixes if one in order.excerpt] == fixes
+    assert "saucer" not in order.excerpt
+    said = statement(content="The cup and the mug lose their handle.", tags=[], evidence=fixes[:2])
+    result = answer_order(store, order.id, {"statements": [said]}, answered_by="reviewer")
+    [rule] = store.read_memories(result.new_memory_ids)
+    assert sorted(rule.supporting_memory_ids) == sorted(order.subject_ids[:2])
+    assert asked(store) == []
+    read(*fixes, "Add a lid", "Add a saucer", "Fix the can that loses its handle")
+    assert asked(store) == [], "most of it was asked about"
 
 
 def test_an_open_contradiction_is_asked_about_with_the_older_side_first(store: Any) -> None:
