@@ -113,10 +113,10 @@ _FURTHER = (
 )
 """Allowed rests of a name: `secret_key_base` holds a secret, `token_type` and `key_path` do not."""
 _NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefined\b|your[_-]|example|changeme|process\.|os\.|env\.|self\.|this\.|[a-z_]\w{0,40}(?:\.[a-z_]\w{0,40}){1,5}(?![\w.]))"
-_MIXED = rf"[\"'`]?(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])(?:base64:)?[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(])"
+_MIXED = rf"(?:`{{3}}\w{{0,12}}\s{{1,3}}|[\"'`])?(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])(?:base64:)?[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(])"
 """A bare word with letters and digits: prose uses the same phrases."""
 _OF = r"(?:\s+(?:for|of|to|on|at|de|del|do|da|du|für|voor|от|к)\s+(?:\w{2,3}\s+)?[\w./@-]{1,40})?"
-_IS = r"(?:\s{0,3}(?:=|:=?|[-=]>|：|—|是|为|為|は)\s{0,3}|\s+(?:is|ist|lautet|est|es|è|é|är)\s+|(?<=word)\s+to\s+|(?:(?<=[_-]key)|(?<=[_-]token)|(?<=[_-]secret)|(?<=[_-]password))\s+)"
+_IS = r"(?:\*{0,2}\s{0,3}(?:=|:=?|[-=]>|：|—|是|为|為|は)\*{0,2}\s{0,3}|\s+(?:is|ist|lautet|est|es|è|é|är)(?::\s{0,3}|\s+)|(?<=word)\s+to\s+|(?:(?<=[_-]key)|(?<=[_-]token)|(?<=[_-]secret)|(?<=[_-]password))\s+)"
 
 
 def _assignments(name: str, being: str = _IS) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def _assignments(name: str, being: str = _IS) -> tuple[str, ...]:
     )
 
 
-_NAME_ENDS = r"[\w-]{0,30}+[\\\"']{0,2}\s{0,3}[=:：>]|[^\n]{0,150}?\d"
+_NAME_ENDS = r"[\w-]{0,30}+[\\\"'*]{0,2}(?:\sis)?\s{0,3}[=:：>]|[^\n]{0,150}?\d"
 _ASSIGNED: tuple[tuple[Sequence[str], str, Sequence[str]], ...] = (
     (
         ("key", "token", "secret", "pass", "pwd", "credential"),

@@ -104,6 +104,19 @@ def test_mentions_of_secrets_are_kept(text: str) -> None:
     assert redact(text) == (text, 0)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Here's your encryption key:\n\n```\n{}\n```",
+        "Your API key is:\n```text\n{}\n```",
+        "**Encryption key**:\n`{}`",
+        "the secret: ``` {} ```",
+    ],
+)
+def test_a_secret_in_a_block_of_code_is_hidden(said: str) -> None:
+    assert redact(said.format("9f2c" * 16)).value == said.format("[redacted: secret]")
+
+
 def test_credentials_of_150_kinds_are_hidden() -> None:
     kinds = credentials()
     texts = [(kind, secret, text) for kind, some in kinds.items() for secret, text in some]
