@@ -16,8 +16,8 @@ _ENDS: dict[Rule, re.Pattern[str]] = {
     "claim": re.compile(r"(?<=[.!?])\s+(?=[\"“'`(\w])|\n+|;\s+"),
     # texts that may contain dates: "Mar. 31" and "5 p.m. today" continue
     "end": re.compile(r"(?<=[!?;])\s+|(?<=\w{3}\.)\s+(?=[A-Z])|(?<=\d\.)\s+(?=[A-Z])|\n+"),
-    # long texts to be split: any end will do, in Chinese and Japanese too
-    "part": re.compile(r"(?<=[.!?。！？])\s+|\n+"),
+    # long texts to be split: any end will do, in Chinese and Japanese too, but for the number of an item
+    "part": re.compile(r"(?<=[.!?。！？])(?<!\s\d\.)(?<!\s\d\d\.)\s+|\n+"),
 }
 """Sentence boundaries by purpose: one rule for all would change what is remembered."""
 

@@ -159,6 +159,9 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
 
 
+_BEGINS, _SPACE = re.compile(r"\n\s*|(?<=[.!?])\s+"), re.compile(r"\s+")
+
+
 def cleaned(value: object, limit: int) -> str:
     """Return a text in storable form: shortened, stripped, without terminal codes; "" for other values."""
     if not isinstance(value, str):
@@ -178,8 +181,12 @@ def beginning(text: str, limit: int) -> str:
 
 
 def end(text: str, limit: int) -> str:
-    """Return `text` if it fits, otherwise its end; no secret is cut in half."""
-    return text if len(text) <= limit else redact(text).value[-limit:]
+    """Return `text` if it fits, otherwise its end, from where a line, sentence or word begins; no secret is cut in half."""
+    if len(text) <= limit:
+        return text
+    last = redact(text).value[-limit:]
+    begins = _BEGINS.search(last, 0, limit // 2) or _SPACE.search(last, 0, limit // 2)
+    return last[begins.end() :] if begins else last
 
 
 def named(value: object, default: str) -> str:

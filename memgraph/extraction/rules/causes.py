@@ -1,26 +1,18 @@
-"""What an agent found out: the cause of a problem, as it was stated last, and what was tried in vain before.
+"""Sentences in which an agent states a cause.
 
-An agent states many causes before it finds the one. A stated cause is disproved by the same failure after it, or by the user ("still broken"); what
-remains is the last one.
+They tell why a change was made that a later run confirmed. What an agent concludes without one is wrong too often to be a memory by itself (five
+of eight, as read by others): it is a record, and the agent is asked about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from memgraph.extraction.error_text import error_lines, failure_fingerprint
-from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.session_steps import Step, is_same
-from memgraph.extraction.statements import find_decision, sentences
-from memgraph.model.build import BuildEventLog, UserIntervention
+from memgraph.extraction.statements import sentences
 from memgraph.text import lazy_re as re
 from memgraph.text.sentences import ended
 
 _MAX_CHARS = 420
-_MAX_FOUND = 12
-_MAX_VAIN = 3
-_NEAR_FAILURES = 40
 _LEAST_WORDS, _MOST_WORDS = 6, 60
 _TELLING_WORDS = 10
 
@@ -55,19 +47,6 @@ NAMES = re.compile(
     r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.~-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
 )
 """Something that can be looked up: code, a path, a number, a quotation."""
-_STILL = re.compile(
-    r"\b(?:still|same (?:error|issue|problem|thing|result|behaviou?r)|(?:does|did|is|was)(?:n'?t| not) (?:work|help|fix|it|fixed|working|the (?:problem|cause|issue|reason))|not (?:fixed|working|it|the (?:problem|cause|issue|reason))|"
-    r"no,? (?:it|that|this)|that'?s (?:wrong|not)|wrong|nope|again|not true|incorrect|no luck)\b",
-    re.IGNORECASE,
-)
-
-
-@dataclass
-class _Turn:
-    """What follows one message of the user: steps, and the user's next message."""
-
-    steps: list[Step] = field(default_factory=list)
-    answered: str = ""
 
 
 def causes_in(text: str, *, weak: bool = False, is_about: bool = False) -> list[str]:
@@ -97,79 +76,6 @@ def causes_in(text: str, *, weak: bool = False, is_about: bool = False) -> list[
         if _LEAST_WORDS <= words <= 2 * _MOST_WORDS and is_telling:
             found.append(part)
     return found
-
-
-def causes(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
-    """Yield the cause that was stated last in each turn and that nothing disproved."""
-    vain: list[str] = []
-    count = 0
-    for turn in _turns(log.user_interventions, steps):
-        claims, disproved = _claims(turn)
-        vain += disproved
-        if not claims:
-            continue
-        step, said = claims[-1]
-        if _STILL.search(turn.answered[:200]):
-            vain += said
-            continue
-        decision = next((one for sentence in said if (one := find_decision(sentence)) and one.alternatives), None)
-        before = [one for one in dict.fromkeys(vain) if one not in said][-_MAX_VAIN:]
-        told = joined(said)
-        if before:
-            told = f"{told} Supposed before, and not confirmed: {joined(before)}"
-        yield Finding(
-            "insight",
-            7.5 if any(_CAUSE.search(one) for one in said) else 6.0,
-            f"{step.task.task_id[:380]}:insight",
-            said[0],
-            "the agent said what it had found out",
-            step.task,
-            decision=decision,
-            told=told,
-        )
-        vain = []
-        count += 1
-        if count == _MAX_FOUND:
-            return
-
-
-def _claims(turn: _Turn) -> tuple[list[tuple[Step, list[str]]], list[str]]:
-    """Return the claims of a turn, in order, and those that a failure disproved."""
-    claims: list[tuple[Step, list[str]]] = []
-    disproved: list[str] = []
-    failed: list[tuple[Step, str]] = []
-    before = ""
-    for step in turn.steps:
-        if step.task.reasoning != before and (said := causes_in(step.task.reasoning)):
-            claims.append((step, said[-2:]))
-        before = step.task.reasoning
-        if not step.worked and step.runs:
-            error = next(iter(error_lines(step.task.output, limit=1)), "")
-            mark = failure_fingerprint(error) if error else ""
-            if any(its == mark and is_same(one, step) for one, its in failed):
-                disproved += [one for _, said in claims for one in said]
-                claims = []
-            failed = [*failed[1 - _NEAR_FAILURES :], (step, mark)]
-        if said := causes_in(step.task.lesson):
-            claims.append((step, said[:3]))
-    return claims, disproved
-
-
-def _turns(said: Sequence[UserIntervention], steps: Sequence[Step]) -> list[_Turn]:
-    """Return the steps by the user's message that they follow; steps without a time follow the first."""
-    times = [one.timestamp for one in said]
-    turns = [_Turn() for _ in range(len(said) + 1)]
-    for one, following in zip(turns, said, strict=False):
-        one.answered = following.action
-    place = 0
-    for step in steps:
-        when = step.task.occurred_at
-        while when and place < len(times) and times[place] <= when:
-            place += 1
-        turns[place].steps.append(step)
-    if not any(step.task.occurred_at for step in steps):
-        turns[0].answered = ""
-    return turns
 
 
 def joined(parts: Sequence[str], limit: int = _MAX_CHARS) -> str:

@@ -44,7 +44,6 @@ _OUTCOME: dict[str, Outcome] = {
     "lesson": "negative",
     "correction": "negative",
     "partial": "neutral",
-    "insight": "unknown",
     "instruction": "unknown",
     "statement": "unknown",
     "intervention": "unknown",

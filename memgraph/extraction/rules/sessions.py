@@ -1,4 +1,4 @@
-"""Lessons of an agent's session: the user's statements, causes, failures and what ended them, commands that work, and how a task was solved.
+"""Lessons of an agent's session: the user's statements, failures and what ended them, commands that work, and how a task was solved.
 
 A session is a sequence of steps, most of which only look around. Only steps that act are assessed: run, edit, submit.
 """
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from memgraph.extraction.error_text import failure_fingerprint
-from memgraph.extraction.rules.causes import causes, causes_in, joined
+from memgraph.extraction.rules.causes import causes_in, joined
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
 from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, reasoning_after, short
@@ -46,7 +46,6 @@ def from_session(log: BuildEventLog) -> Iterator[Finding]:
     steps = [Step(task, place) for place, task in enumerate(log.tasks[:_MAX_STEPS])]
     yield from _from_user(log)
     yield from failures(steps)
-    yield from causes(log, steps)
     yield from _repeated(steps)
     if log.build_outcome == "success":
         yield from _solved(log, steps)

@@ -11,8 +11,16 @@ from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated
-from memgraph.model.ids import source_id
-from memgraph.model.memory import FAILURE_SOURCE, RECORD_SOURCE, RECORD_SOURCES, SAID_SOURCE, EpisodicMemory, FileChange
+from memgraph.model.ids import canonical_name, source_id
+from memgraph.model.memory import (
+    FAILURE_SOURCE,
+    RECORD_SOURCE,
+    RECORD_SOURCES,
+    SAID_SOURCE,
+    AgentMemory,
+    EpisodicMemory,
+    FileChange,
+)
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row
 from memgraph.text.cutting import whole_sentences
@@ -82,8 +90,8 @@ class BuildRun:
         chosen = [_of_commit(candidate, tasks) for candidate in left if candidate.key not in dropped]
         # of a commit whose candidate was decided before, the memory or the record is there, or somebody has rejected it
         decided = [candidate for candidate in keyed if candidate.key in consumed]
-        made = {event for candidate in [*chosen, *decided] for event in candidate.memory.source_event_ids}
-        records = (one for one in records_of(self.log) if made.isdisjoint(one.memory.source_event_ids))
+        made = {event: one.memory for one in [*chosen, *decided] for event in one.memory.source_event_ids}
+        records = (one for one in records_of(self.log) if not _is_told(one, made))
         self.candidates = [*chosen, *(_completed(self.log, one) for one in records)]
         self.left_out = [candidate.key or "" for candidate in found[most:]]
 
@@ -91,6 +99,8 @@ class BuildRun:
         """Return the record of what a candidate tells that was merged into another memory."""
         events = set(candidate.memory.source_event_ids)
         record = next((one for one in records_of(self.log) if not events.isdisjoint(one.memory.source_event_ids)), None)
+        if record and any(one.key == record.key for one in self.candidates):
+            return None  # it is kept anyhow
         return _completed(self.log, record) if record else None
 
     def cut(self, place: int) -> None:
@@ -172,6 +182,15 @@ def embed_candidates(
             later.cut(0)
 
 
+def _is_told(record: Candidate, made: Mapping[str, AgentMemory]) -> bool:
+    """Return whether a memory of the same event says what a record says; of what a user said, it may be one sentence."""
+    told = next((made[event] for event in record.memory.source_event_ids if event in made), None)
+    if told is None or record.memory.source != SAID_SOURCE:
+        return told is not None
+    said, _, _ = record.memory.content.removeprefix(_SAID).partition(_BEFORE)
+    return canonical_name(said).strip(" .") in canonical_name(told.content)
+
+
 def _of_commit(candidate: Candidate, tasks: Mapping[str, BuildTask]) -> Candidate:
     """Fill in what is known of the commit that a memory is made of."""
     task = tasks.get(getattr(candidate.memory, "git_commit", None) or "")
@@ -199,6 +218,12 @@ RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 
 
+_SAID, _BEFORE = "The user said: ", " Before that: "
+_WHY = {
+    RECORD_SOURCE: "a commit of the history",
+    FAILURE_SOURCE: "a test or a command failed",
+    SAID_SOURCE: "it was said in a session",
+}
 _OF_FAILURES = frozenset(("build log", "ci log", "test report"))
 """Sources of logs whose failures are kept whole."""
 
@@ -227,7 +252,7 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
     for said in log.user_interventions if log.source == "transcript" else ():
         event = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
         at[said.timestamp] += 1
-        text = f"The user said: {ended(said.action)}" + (f" Before that: {said.context}" if said.context else "")
+        text = f"{_SAID}{ended(said.action)}" + (f"{_BEFORE}{said.context}" if said.context else "")
         yield _record(log, event, SAID_SOURCE, text, said.timestamp)
 
 
@@ -240,6 +265,7 @@ def _record(
         agents_involved=[by] if by else [],
         source_event_ids=[f"{log.build_id}/{event}"[:400]],
         source=source,
+        reason=_WHY[source],
         session_id=log.session_id,
         trust_class=log.trust_class,
         relevance_score=RELEVANCE,

@@ -24,6 +24,10 @@ def test_it_says_what_it_was_about_and_what_came_of_it() -> None:
 def test_whole_sentences_end_where_the_next_one_does_not_fit() -> None:
     assert whole_sentences("Open the door. Then cool the pan in the fridge.", 20) == "Open the door."
     assert whole_sentences("Open the door. Then go.", 80) == "Open the door. Then go."
+    assert (
+        whole_sentences("Two steps. 1. Open the door. 2. Cool the pan in the fridge.", 40)
+        == "Two steps. 1. Open the door."
+    )
     assert whole_sentences("Open the door of the kitchen", 10) == "Open the…"
 
 

@@ -21,6 +21,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pa
 from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
 from memgraph.interfaces.cli.base.usage import usage_lines
 from memgraph.interfaces.refusals import one_source
+from memgraph.model.base import MAX_CONTENT_CHARS
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
@@ -314,7 +315,9 @@ def report_lines(report: IngestReport) -> list[str]:
     if report.builds > 1 and report.extracted + report.merged:
         lines.append(f"{report.kept_share:.0%} of the builds yielded a memory.")
     if report.recorded:
-        lines.append(f"Kept {count(report.recorded, 'event')} whole as records, which searches and recalls find, too.")
+        lines.append(
+            f"Kept {count(report.recorded, 'event')} as records of up to {MAX_CONTENT_CHARS} characters, which searches and recalls find, too."
+        )
     if report.left_out:
         lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")
     if report.forgotten:

@@ -13,6 +13,7 @@ from memgraph.errors import SourceError
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.extraction.readers import source as documents_module
 from memgraph.extraction.readers import transcripts as transcripts_module
+from memgraph.extraction.readers.files import end
 from memgraph.model.build import BuildEventLog
 
 SESSION = "0b5c1f5e-1111-4222-8333-444455556666"
@@ -368,6 +369,12 @@ def test_a_command_that_codex_polls_is_one_with_its_last_outcome(tmp_path: Path)
     assert build.tasks[0].output == "Exit code 101\nCompiling shop\nCompiling cart\nerror: could not compile"
     assert "cargo doc" not in [task.command for task in build.tasks if task.outcome == "success"]
     assert [task.description for task in build.tasks[1:]] == ["write_stdin: y"]
+
+
+def test_what_is_left_of_a_long_text_begins_with_a_sentence() -> None:
+    assert end("It was wet. The clay cracked at noon.", 30) == "The clay cracked at noon."
+    assert end("one two three four five six", 20) == "three four five six"
+    assert end("a" * 50, 20) == "a" * 20
 
 
 def test_codex_writes_that_none_of_the_answers_was_chosen(tmp_path: Path) -> None:

@@ -251,6 +251,18 @@ def test_what_is_said_in_a_session_is_kept_with_its_question_and_is_no_memory(st
     assert store.digest() == digest
 
 
+def test_a_turn_of_which_one_sentence_is_a_memory_is_kept_beside_it(store: Any) -> None:
+    log = session()
+    said = ["Never paint the pier green. The boats hide behind it at noon.", "Always moor at dusk."]
+    turns = [{"timestamp": f"2026-01-01T00:1{n}:00Z", "action": one, "context": ""} for n, one in enumerate(said)]
+    ConsolidationPipeline(store).consolidate(BuildEventLog.parse({**log.model_dump(), "user_interventions": turns}))
+    memories = {one.content for one in store.get_all_memories()}
+    assert memories == {f"Instruction by the user: {one}" for one in ("Never paint the pier green.", said[1])}
+    records = [one for one in store.every_memory() if one.source == SAID_SOURCE and "concluded" not in one.content]
+    assert [one.content for one in records] == [f"The user said: {said[0]}"], "the other one is told whole"
+    assert records[0].reason == "it was said in a session"
+
+
 def test_a_failure_that_becomes_no_memory_is_kept_whole(store: Any) -> None:
     failed = [
         {"task_id": f"t{n}", "agent_name": "tests", "description": f"Test teapot {n}", "outcome": "failure", "output": f"lid {n} is stuck"}
