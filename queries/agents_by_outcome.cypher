@@ -10,7 +10,7 @@
 // column: other INT64: neutral or unknown
 // example: memgraph query agents_by_outcome --param project=shop
 MATCH (m:Memory)-[:INVOLVES]->(a:Agent)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 WITH a.name AS agent, count(*) AS memories,

@@ -17,7 +17,7 @@ MATCH (b:Build)
 WHERE b.consolidated_at IS NOT NULL
   AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR b.outcome = $outcome)
 OPTIONAL MATCH (m:Memory)-[:FROM_BUILD]->(b)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
 OPTIONAL MATCH (m)-[:DERIVED_FROM]->(e:Memory)
 WITH b, count(DISTINCT CASE WHEN m.type = 'episodic' THEN m.id END) AS episodes,
      count(DISTINCT CASE WHEN m.type = 'procedural' OR (m.type = 'semantic' AND (e.id IS NOT NULL

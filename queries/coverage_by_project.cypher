@@ -15,7 +15,7 @@
 // column: last_at TIMESTAMP: when the last did
 // example: memgraph query coverage_by_project
 MATCH (m:Memory)-[:IN_PROJECT]->(p:Project)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR p.name = $project)
 WITH p.name AS project, m, coalesce(m.source, '') IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
      OR EXISTS { MATCH (m)-[:DERIVED_FROM]->(:Memory) } AS is_made
@@ -25,7 +25,7 @@ WITH project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
      count(CASE WHEN m.type = 'semantic' AND NOT is_made THEN 1 END) AS facts,
      min(m.occurred_at) AS first_at, max(m.occurred_at) AS last_at
 OPTIONAL MATCH (e:Memory)<-[:DERIVED_FROM]-(k:Memory)
-WHERE e.project_id = project AND e.type = 'episodic' AND NOT e.source IN ['commit', 'failed run', 'session turn'] AND e.archived_at IS NULL AND NOT e.is_suppressed
+WHERE e.project_id = project AND e.type = 'episodic' AND NOT e.source IN ['commit', 'run', 'session turn'] AND e.archived_at IS NULL AND NOT e.is_suppressed
   AND (e.invalid_at IS NULL OR e.invalid_at > $at)
   AND k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
 WITH project, episodes, generalisations, procedures, facts, first_at, last_at, collect(e.id) AS evidence

@@ -13,7 +13,7 @@
 // column: last_at TIMESTAMP: when one of these memories happened last, by the builds that reported it
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)

@@ -12,7 +12,7 @@
 // example: memgraph query failures_by_file --param project=shop --param since=2026-01-01 --param limit=5
 MATCH (m:Memory)-[:MENTIONS]->(e:Entity)
 WHERE e.kind = 'file' AND m.type = 'episodic' AND m.outcome = 'negative'
-  AND NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH e.name AS file, m.reason AS reason, coalesce(b.id, m.id) AS event, coalesce(b.completed_at, m.occurred_at) AS happened_at

@@ -15,7 +15,7 @@
 // column: id STRING
 // example: memgraph query forgotten_knowledge --param days=90 --param type=
 MATCH (m:Memory)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project) AND ($type = '' OR m.type = $type)
   AND coalesce(m.last_accessed_at, m.created_at) <= $at - to_days($days)
 RETURN coalesce(m.last_accessed_at, m.created_at) AS unused_since, m.access_count AS uses, m.type AS type,

@@ -12,7 +12,7 @@
 // column: id STRING
 // example: memgraph query hot_knowledge --param type=semantic
 MATCH (m:Memory)
-WHERE m.access_count > 0 AND NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE m.access_count > 0 AND NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project) AND ($type = '' OR m.type = $type)
 RETURN m.access_count AS uses, m.last_accessed_at AS last_used_at, m.type AS type, nullif(m.project_id, '') AS project,
        m.content AS content, m.id AS id

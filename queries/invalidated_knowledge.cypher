@@ -12,7 +12,7 @@
 // column: id STRING
 // example: memgraph query invalidated_knowledge --param project=shop
 MATCH (m:Memory)
-WHERE m.invalid_at <= $at AND NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.invalid_at <= $at AND NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND ($project = '' OR m.project_id = $project)
 RETURN m.invalid_at AS invalid_at, m.valid_at AS valid_at, nullif(m.project_id, '') AS project, m.type AS type,
        m.content AS content, nullif(m.invalidation_reason, '') AS reason, m.id AS id

@@ -15,7 +15,7 @@ MATCH (m:Memory)
 WHERE (m.floor > 0.0
        OR size(list_filter(m.tags, t -> list_contains(['critical-failure', 'data-loss', 'security-incident',
                                                        'user-escalation'], lower(t)))) > 0)
-  AND NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 RETURN m.occurred_at AS occurred_at, nullif(m.project_id, '') AS project, m.content AS content, m.tags AS tags,
        m.agents_involved AS agents, m.id AS id

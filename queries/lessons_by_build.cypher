@@ -15,7 +15,7 @@
 // column: id STRING
 // example: memgraph query lessons_by_build --param build=ci-4711
 MATCH (m:Memory)-[:FROM_BUILD]->(b:Build)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR b.project_id = $project) AND ($build = '' OR b.name = $build)
 RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS build_outcome, b.completed_at AS completed_at,
        m.type AS type, nullif(m.outcome, '') AS outcome, m.content AS lesson, nullif(m.reason, '') AS reason, m.id AS id

@@ -9,7 +9,7 @@
 // column: used INT64: memories among them that were recalled or looked up
 // example: memgraph query memories_by_reason --param project=shop
 MATCH (m:Memory)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 RETURN m.reason AS reason, count(*) AS memories,
        count(CASE WHEN m.outcome = 'positive' THEN 1 END) AS positive,

@@ -12,7 +12,7 @@
 // column: id STRING
 // example: memgraph query memories_by_use --param project=shop
 MATCH (r:Recall)-[x:RECALLED]->(m:Memory)
-WHERE NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 WITH m, count(*) AS recalled, count(CASE WHEN x.used THEN 1 END) AS used,
      count(CASE WHEN NOT x.used THEN 1 END) AS overridden,

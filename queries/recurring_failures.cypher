@@ -16,7 +16,7 @@
 // example: memgraph query recurring_failures --param builds=3
 MATCH (m:Memory)
 WHERE m.type = 'episodic' AND m.outcome = 'negative' AND m.failure_fingerprint <> ''
-  AND NOT m.source IN ['commit', 'failed run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 OPTIONAL MATCH (m)-[:MENTIONS]->(e:Entity) WHERE e.kind = 'file'

@@ -99,7 +99,7 @@ def recovered_task_text(attempt: Mapping[str, Any], *, agent: str) -> str:
     """Return the text of a build's task that succeeded after it had failed."""
     error = attempt.get("last_error") or "a failure without a recorded error"
     succeeded = sentence(f"{attempt['tried']} succeeded after {agent} had failed with {error}")
-    return f"{succeeded} What worked: {attempt['worked']}"
+    return f"{succeeded} What worked: {attempt['worked']}" if attempt.get("worked") else succeeded
 
 
 def sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memgraph.extraction.error_text import error_lines, first_lines
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
-from memgraph.extraction.rules.findings import Finding, composed, place_of, undone_text
+from memgraph.extraction.rules.findings import Finding, composed, place_of, quoted_task, undone_text
 from memgraph.extraction.rules.prose import plain, sentences_of
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, is_by_bot, parse_subject
@@ -16,6 +16,7 @@ from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
+from memgraph.model.memory import EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 from memgraph.text.words import overlap
@@ -198,6 +199,22 @@ def _reasons(body: str, known: str) -> tuple[str, ...]:
             return found
         said = [one.text for one in sentences_of(body)[:2] if not one.is_item]
     return tuple(sentence(one[:1].upper() + one[1:]) for one in said)
+
+
+def task_name(task: BuildTask) -> str:
+    """Return what a build's task was, as the memories of its failure and its recovery quote it."""
+    return quoted_task(parse_subject(task.description.split("\n", 1)[0]).text or task.description.strip())
+
+
+def recovery_of(log: BuildEventLog, task: BuildTask, failed: EpisodicMemory) -> Candidate:
+    """Return the recovery of a task that succeeded in a build from its failure in an earlier one."""
+    errors = [one.message for one in failed.errors_encountered] or error_lines(failed.content, limit=1)
+    agent = next(iter(failed.agents_involved), task.agent_name)
+    command = next((step.action for step in failed.action_log if step.error), "")
+    given = {"task_id": task.task_id, "agent_name": agent, "description": task.description, "outcome": "failure"}
+    earlier = BuildTask(**given, output="\n".join(errors), command=command)
+    finding = replace(_recovery(task, parse_subject(task.description.split("\n", 1)[0]), earlier), errors=tuple(errors))
+    return Candidate(key=finding.key[:400], memory=composed(finding, log))
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:

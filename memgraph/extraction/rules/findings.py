@@ -33,7 +33,7 @@ from memgraph.text.attempts import (
     trial_text,
     with_lead,
 )
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 
 _MAX_FILES = 20
 _MAX_TAGS = 6
@@ -152,7 +152,7 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
         alternatives_considered=list(decision.alternatives if decision else alternatives_in(finding.text)),
         git_commit=task.task_id if task and is_git else None,
         errors_encountered=[
-            EncounteredError(type=error_type(error) or "error", message=error, resolution=_resolution(finding))
+            EncounteredError(type=error_type(error) or "error", message=error, resolution=_resolution(finding, attempt))
             for error in finding.errors
         ],
         user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
@@ -165,11 +165,12 @@ def _known_to_the_source(task: BuildTask) -> list[Entity]:
     return [Entity(name=f"#{number}", kind="issue") for number in numbers]
 
 
-def _resolution(finding: Finding) -> str | None:
-    """Return what ended a failure; a build's task that succeeded says so itself."""
+def _resolution(finding: Finding, attempt: Attempt | None) -> str | None:
+    """Return what ended a failure; of a build's task, what worked."""
     if finding.kind != "recovery":
         return None
-    return _one_line(finding.resolution or ("" if finding.attempt else finding.text))[:400] or None
+    of_a_task = attempt.worked if attempt and not finding.attempt else None
+    return _one_line(finding.resolution or of_a_task or "")[:400] or None
 
 
 def _attempt(finding: Finding) -> Attempt | None:
@@ -177,13 +178,29 @@ def _attempt(finding: Finding) -> Attempt | None:
     task = finding.task
     if finding.attempt or finding.told or finding.said or finding.steps or task is None:
         return finding.attempt
-    tried = f"“{_one_line(finding.text)[:250]}”"
+    tried = quoted_task(finding.text)
     if finding.kind == "failure":
         return Attempt(tried=tried, last_error=" / ".join(finding.errors) or _gist(task.output, ()) or None)
     if finding.kind == "recovery" and finding.earlier:
-        worked = _gist(task.output, ()) or _one_line(finding.text)[:250]
-        return Attempt(tried=tried, last_error=next(iter(finding.errors), None), worked=worked)
+        return Attempt(tried=tried, last_error=next(iter(finding.errors), None), worked=_what_worked(finding, task))
     return None
+
+
+def quoted_task(text: str) -> str:
+    """Return what a build's task was, as an attempt at it quotes it."""
+    return f"“{_one_line(text)[:250]}”"
+
+
+def _what_worked(finding: Finding, task: BuildTask) -> str | None:
+    """Return what a task says that worked: its lesson and reasons, or its output, or its name if that is new; and a command that is no part of the failed one."""
+    assert finding.earlier is not None  # noqa: S101 (asked of a recovery)
+    said = [whole_sentences(_one_line(one), _MAX_WHY_CHARS) for one in (task.lesson, task.reasoning) if one.strip()]
+    said = said or [_gist(task.output, ())]
+    command, failed = " ".join(task.command.split()), " ".join(finding.earlier.command.split())
+    said += [f"`{command}`"] if command and command not in failed and len(command) <= _MAX_WHY_CHARS else []
+    name = _one_line(finding.text)[:250]
+    told = " ".join(sentence(one) for one in said if one)
+    return told or (name if _folded(name) not in _folded(finding.earlier.description) else None)
 
 
 def _content(finding: Finding, log: BuildEventLog, attempt: Attempt | None) -> str:

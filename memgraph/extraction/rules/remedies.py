@@ -9,13 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
+from memgraph.extraction.error_text import error_lines, error_type, normalised_error
 from memgraph.extraction.rules.causes import causes_in, joined
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.session_steps import (
     CALL,
     MAX_COMMAND_CHARS,
-    QUOTED,
     Step,
     is_by_another_program,
     is_part,
@@ -24,10 +23,10 @@ from memgraph.extraction.rules.session_steps import (
     reasoning_after,
     short,
 )
-from memgraph.extraction.rules.subjects import content_words
 from memgraph.model.memory import Attempt, Worked
 from memgraph.text import lazy_re as re
 
+_SIGN_WORDS = 3
 _NEAR_STEPS = 40
 """Maximum number of steps between a failure and its remedy."""
 _MAX_ACTS = 2
@@ -41,11 +40,6 @@ _UNUSABLE = re.compile(
 )
 """Errors of the way something was called, not of what it found."""
 _NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
-_PASSES = re.compile(
-    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|cannot (?:allocate memory|fork)|too many open files|input/output error|overloaded|\b429\b",
-    re.IGNORECASE,
-)
-"""Errors of a service or the machine that pass by themselves: whatever was called next is no remedy."""
 _OF_PLACE = re.compile(r"(?:^|[:\s])cd:(?:\d+:)?.{0,200}(?:no such file|not a directory)|^cd: ", re.IGNORECASE)
 """The directory was wrong: the program did not run."""
 _GUESSED = re.compile(
@@ -85,10 +79,10 @@ class _Remedy(NamedTuple):
 def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     """Yield each failure once, with what ended it or as unresolved; failed attempts to edit, and failures without a statement, are left out."""
     told: set[int] = set()
-    struck: defaultdict[str, set[str]] = defaultdict(set)
+    struck: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for step in steps:
-        if step.runs and not step.worked:
-            struck[failure_fingerprint(_said_of(step))].add(step.program.partition(" ")[0])
+        for said in _signs(step) if step.runs and not step.worked else ():
+            struck[said].add(step.program.partition(" ")[0])
     created: set[str] = set()
     for step in steps:
         if step.creates:
@@ -105,15 +99,25 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
         ]
         told |= {other.place for other in alike}
         found = _recovered(steps, alike, remedy, created) if remedy else _stayed(steps, alike)
-        is_shared = len(struck[failure_fingerprint(_said_of(step))]) > 1
+        is_shared = any(len(struck[said]) > 1 for said in _signs(step))
         if found and not (is_shared and _is_by_chance(found)):
             yield found
 
 
+def _signs(failed: Step) -> set[tuple[str, ...]]:
+    """Return the words of an error, three by three: programs put their own names, and those of files, around what the system says."""
+    words = normalised_error(_said_of(failed)).split()
+    return {
+        tuple(words[place : place + _SIGN_WORDS])
+        for place in range(max(len(words) - _SIGN_WORDS + 1, min(len(words), 1)))
+    }
+
+
 def _is_by_chance(found: Finding) -> bool:
     """Return whether a failure that struck unrelated commands stayed, or ended without an edit and by nothing that its error names."""
-    words, named = (set(re.findall(r"\w+", text or "")) for text in (found.resolution, " ".join(found.errors)))
-    return not (found.attempt and found.attempt.worked_how == "edit") and words.isdisjoint(named)
+    done, command = found.resolution or "", found.earlier.command if found.earlier else ""
+    is_edit = found.attempt is not None and found.attempt.worked_how == "edit"
+    return not is_edit and not _is_named(done, command, " ".join(found.errors))
 
 
 def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
@@ -167,8 +171,6 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
     acting = [step for step in between if step.acts and not (is_same(step, last) or is_part(step, last))]
     acts = list({step.essence: step for step in acting}.values())
     differs = last.essence != worked.essence
-    if not edits and _PASSES.search(QUOTED.sub("", error)):
-        return None
     why = _explained(steps, last, worked)
     dropped = last.words - worked.words if worked.words < last.words else set()
     if dropped and not (edits or acts or any(word.strip("-") in error for word in dropped)):
@@ -183,7 +185,7 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
         changed = " ".join(filter(None, (changed_by(step) for step in edits))) if len(edits) <= _MAX_ACTS else ""
         purposes = [purpose for step in edits if (purpose := purpose_of(step, reasoning_after(steps, step)))]
         why = why or (f"The edit was made to {purposes[-1]}." if purposes else "")
-        also = [act for act in acts if _is_named(act, f"{error} {why}")]
+        also = [act for act in acts if _is_named(act.command, last.command, f"{error} {why}")]
         if not (why or changed):
             return None
         done = ", ".join(f"`{short(act.command)}`" for act in also[:1])
@@ -192,8 +194,8 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
         )
         return _Remedy("edit", ", ".join(files[:3]), resolution, f"{why} {changed}".strip())
     if acts:
-        named = [act for act in acts if _is_named(act, f"{error} {why}")]
-        chosen = named if 0 < len(named) <= _MAX_ACTS else acts if len(acts) <= _MAX_ACTS else []
+        named = [act for act in acts if _is_named(act.command, last.command, f"{error} {why}")]
+        chosen = named if len(named) <= _MAX_ACTS else []
         told = ", then ".join(f"`{short(act.command)}`" for act in chosen)
         return _Remedy("after", told, told, why) if told else None
     return None
@@ -205,7 +207,7 @@ def _remedy_of_call(last: Step, worked: Step, error: str) -> _Remedy | None:
     An unknown name is a case of its own; a call none of whose arguments stayed is about another thing, and so is one whose changed
     arguments the error does not mention.
     """
-    if _NOT_OF_THE_RULES.search(error) or _PASSES.search(error):
+    if _NOT_OF_THE_RULES.search(error):
         return None
     before, after = (arguments_of(step.task.command) for step in (last, worked))
     new = [argument for argument in after if argument not in before]
@@ -247,18 +249,20 @@ def _is_covered(failed: Step, worked: Step) -> bool:
     return its <= others or not others
 
 
-def _is_named(act: Step, text: str) -> bool:
-    """Return whether the error or the agent names what the command does."""
-    words = set(content_words(act.command.replace("-", " "))) - {act.program.split(" ")[0]}
-    return len(words & set(content_words(text.replace("-", " ")))) > 0
+def _is_named(act: str, failed: str, text: str) -> bool:
+    """Return whether the error or the agent names what a command does beside what the failed one did."""
+    own, known, named = (_topics(one.replace("_", " ")) for one in (act, failed, text))
+    return not named.isdisjoint(own - known)
 
 
 def _different(failed: Step, worked: Step) -> str:
     """Return how the working command differs from the failed one: all of it if it is short, else the new parts."""
-    after = " ".join(worked.task.command[:8_000].split())
+    before, after = (" ".join(step.task.command[:8_000].split()) for step in (failed, worked))
+    if after in before:
+        return ""
     if len(after) <= MAX_COMMAND_CHARS:
         return after
-    known = set(failed.task.command[:8_000].split())
+    known = set(before.split(" "))
     new = [part for part in after.split(" ") if part not in known]
     return short(f"… {' '.join(new)} …") if new else ""
 

@@ -18,7 +18,6 @@ from memgraph.lifecycle.evidence.evidence import (
     Scope,
     TimeIsUp,
     confidence_of,
-    evidence_of,
     in_order,
     is_of_a_tool,
     is_true,
@@ -46,7 +45,6 @@ from memgraph.lifecycle.generalisation.lessons import dated, when
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed
-from memgraph.model.ids import canonical_name
 from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -101,7 +99,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     by_id = {row["id"]: row for row in episodes}
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
     known = {one.row["failure_fingerprint"]: one for one in known_of(view.reader, deletions, own, rows, by_id)}
-    met = _with_remedies(troubles(episodes), episodes)
+    met = troubles(episodes)
     for trouble in met:
         if one := known.get(trouble.fingerprint):
             trouble.faded = one.kept
@@ -159,24 +157,6 @@ def _covered(trouble: Trouble, covered_by: Mapping[str, str]) -> str | None:
     return by if many * 2 > len(trouble.failed) + len(trouble.mended) else None
 
 
-def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trouble]:
-    """Add to the errors what helped later in the same build, where it is about the same thing."""
-    helped: dict[tuple[str, str], list[Row]] = {}
-    for row in episodes:
-        if row.get("outcome") == "positive" and row.get("title") and remedy_of(row):
-            for build in evidence_of(row):
-                helped.setdefault((build, canonical_name(row["title"])), []).append(row)
-    for trouble in met:
-        known = {row["id"] for row in trouble.mended}
-        for row in trouble.failed:
-            for build in sorted(evidence_of(row)):
-                later = helped.get((build, canonical_name(row.get("title") or "")), ())
-                new = [one for one in later if one["id"] not in known and one.get("seq", 0) > row.get("seq", 0)]
-                trouble.mended.extend(new)
-                known.update(one["id"] for one in new)
-    return list(met)
-
-
 def _note_passed(view: View, scope: Scope, met: Sequence[Trouble]) -> None:
     """Note for the repeated errors when their builds ended, and for those that only tools reported when later runs passed."""
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
@@ -216,14 +196,19 @@ def _enriched(
         members = [by_id[member] for member in one.row.get("source_event_ids", ()) if member in by_id]
         if one.row.get("is_pinned") or not (members or one.lost):  # otherwise its evidence has only faded
             continue
-        said: dict[str, str | None] = {"incorrect_approach": None, "correct_approach": None}
+        said: dict[str, Any] = {"incorrect_approach": None, "correct_approach": None}
         quoted: list[str] = []
         if members:
             here = sorted({place for row in members for place in met_in.get(row["id"], ())})
             mended = [row for place in here for row in met[place].mended if may_quote(row, [one.row])]
-            said, quoted = approaches(members, mended, lessons, [one.row])
+            found, quoted = approaches(members, mended, lessons, [one.row])
+            said |= found
             kinds = Counter(kind_of(error_text(member)) for member in members)
             said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
+            is_closed = bool(here) and all(met[place].is_closed for place in here)
+            said |= (
+                {} if one.row.get("asked") else {"is_solved": (is_closed and bool(said["correct_approach"])) or None}
+            )
         before = view.reader.read([one.id])[0]
         event = revision(before, before.model_copy(update={**said, "updated_at": view.now}))
         links = quoting(view, one.id, quoted, view.reader.index.supporting_ids(one.id))
@@ -247,7 +232,7 @@ def _lesson(trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], of: Know
         "confidence": confidence_of(len(trouble.builds)),
         "category": f"{trouble.kind} error",
         **said,
-        "is_solved": True if trouble.lesson and said["correct_approach"] else None,
+        "is_solved": True if (trouble.lesson or trouble.is_closed) and said["correct_approach"] else None,
         "tags": shared_tags(rows, "anti-pattern"),
         "failure_fingerprint": trouble.fingerprint,
         "occurred_at": max(trouble.met_at, default=None),
@@ -314,6 +299,9 @@ def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | Non
     if trouble.lesson:
         return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
     text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
+    if trouble.is_closed and helper and said["correct_approach"]:
+        mended = f"{ended(said['correct_approach'])} That mended it{dated(helper)}: "
+        return whole_sentences(f"{mended}{text}", MAX_CONTENT_CHARS)
     helped = f"What helped{dated(helper) if helper else ''}"
     for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
         known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
@@ -329,7 +317,7 @@ def _came_up(trouble: Trouble) -> str:
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):
-        then = "" if trouble.came_back_at else ", and stayed each time"
+        then = "" if trouble.came_back_at or trouble.is_closed else ", and stayed each time"
     elif stayed:
         then = f", and stayed in {stayed:,} of them"
     else:
@@ -341,9 +329,10 @@ def _return(trouble: Trouble) -> str:
     """Return that an error came back after it had been mended, or after a run had passed, and whether it is over."""
     said, day = "", dated({"occurred_at": trouble.came_back_at or ""})
     if day:
-        over = "it had been mended" if trouble.mended else "runs that had passed"
+        over = "it had been mended" if any(map(_helpful, trouble.mended)) else "runs that had passed"
         said = f" It came back after {over}{day}."
-    return f"{said} The run of {in_words(trouble.passed[-1])} passed." if trouble.is_closed else said
+    is_passed = trouble.is_closed and trouble.passed and trouble.passed[-1] > trouble.met_at[-1]
+    return f"{said} The run of {in_words(trouble.passed[-1])} passed." if is_passed else said
 
 
 def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:

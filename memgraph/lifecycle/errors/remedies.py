@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.extraction.error_text import failure_fingerprint
@@ -65,9 +65,14 @@ class Trouble:
     @property
     def met_at(self) -> list[str]:
         """When it was met, ascending."""
-        return sorted([*self._times([*self.failed, *self.mended]), *(self.ends.get(one, "") for one in self.faded)])
+        return sorted([*self._times(self._met), *(self.ends.get(one, "") for one in self.faded)])
 
-    def _times(self, rows: Sequence[Row]) -> list[str]:
+    @property
+    def _met(self) -> list[Row]:
+        """The episodes in which it was met: a task that went well later, in another build, did not meet it."""
+        return [*self.failed, *(row for row in self.mended if row.get("worked_how") or not row.get("tried"))]
+
+    def _times(self, rows: Iterable[Row]) -> list[str]:
         found = (self.ends.get(key) or row.get("occurred_at", "") for row in rows for key in evidence_of(row))
         return sorted(filter(None, found))
 
@@ -79,8 +84,9 @@ class Trouble:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a later run passed."""
-        return bool(self.passed and self.met_at) and self.passed[-1] > self.met_at[-1]
+        """Whether it was mended, or a run passed, after it was met last."""
+        since = [*self.passed, *self._times(row for row in self.mended if row not in self._met)]
+        return max(since, default="") > (self.met_at or ["9999"])[-1]
 
     @property
     def is_of_a_task(self) -> bool:
@@ -113,7 +119,7 @@ class Trouble:
     @property
     def builds(self) -> frozenset[str]:
         """Those in which it was met."""
-        return self.faded.union(*(evidence_of(row) for row in (*self.failed, *self.mended)))
+        return self.faded.union(*map(evidence_of, self._met))
 
     @property
     def stayed(self) -> frozenset[str]:

@@ -230,7 +230,7 @@ def _lesson(
         "reason": f"the same was seen {seen}",
         "asked": trials and trials.asked,
         "lesson": trials and trials.lesson,
-        "is_solved": trials and trials.is_solved,
+        **({"is_solved": trials.is_solved} if trials else {}),
     }
     replaces = () if same else old
     key = "\x1f".join(part or "" for part in (*experience.scope, experience.outcome))

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memgraph.extraction.rules.extractor import task_name
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import (
-    FAILURE_SOURCE,
     RECORD_SOURCE,
     RECORD_SOURCES,
+    RUN_SOURCE,
     SAID_SOURCE,
     AgentMemory,
     EpisodicMemory,
@@ -221,18 +222,18 @@ RELEVANCE = 0.5
 _SAID, _BEFORE = "The user said: ", " Before that: "
 _WHY = {
     RECORD_SOURCE: "a commit of the history",
-    FAILURE_SOURCE: "a test or a command failed",
+    RUN_SOURCE: "a run failed, or its author said something of it",
     SAID_SOURCE: "it was said in a session",
 }
-_OF_FAILURES = frozenset(("build log", "ci log", "test report"))
-"""Sources of logs whose failures are kept whole."""
+_OF_RUNS = frozenset(("build log", "ci log", "test report", "trial"))
+"""Sources of logs whose failures are kept whole, and what went well where the one who did it says something of it."""
 
 
 def records_of(log: BuildEventLog) -> Iterator[Candidate]:
     """Yield what a log says happened: commits, failed tests and commands of a build, and what user and agent said in a session.
 
-    A commit is its whole message without trailers and markup, a failure what failed with its output, a user's turn what was
-    said with the question that it answers, and an agent's the message with which it concluded; each up to `MAX_CONTENT_CHARS`
+    A commit is its whole message without trailers and markup, a failure what failed with its output, a success that says what it
+    taught its lesson, reasons and command, a user's turn what was said with the question that it answers, and an agent's the message with which it concluded; each up to `MAX_CONTENT_CHARS`
     and cut at a sentence. What only brings in another commit is none.
     """
     for task in log.tasks:
@@ -240,11 +241,9 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
             text, outcome = task.text or task.description, "negative" if task.outcome == "failure" else "positive"
             own = {"outcome": outcome, "git_commit": task.task_id, **commit_fields(task)}
             yield _record(log, task.task_id, RECORD_SOURCE, text, task.occurred_at, task.agent_name, **own)
-        elif log.source in _OF_FAILURES and task.outcome == "failure":
-            text = f"{ended(task.description)} {task.output or task.command}"
-            yield _record(
-                log, task.task_id, FAILURE_SOURCE, text, task.occurred_at, task.agent_name, outcome="negative"
-            )
+        elif log.source in _OF_RUNS and (text := _of_run(log, task)):
+            own = {"outcome": "negative" if task.outcome == "failure" else "positive", "tried": task_name(task)}
+            yield _record(log, task.task_id, RUN_SOURCE, text, task.occurred_at, task.agent_name, **own)
         elif log.source == "transcript" and task.lesson:
             text = f"The agent concluded: {task.lesson}"
             yield _record(log, task.task_id, SAID_SOURCE, text, task.occurred_at, task.agent_name)
@@ -254,6 +253,19 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
         at[said.timestamp] += 1
         text = f"{_SAID}{ended(said.action)}" + (f"{_BEFORE}{said.context}" if said.context else "")
         yield _record(log, event, SAID_SOURCE, text, said.timestamp)
+
+
+def _of_run(log: BuildEventLog, task: BuildTask) -> str:
+    """Return what a task of a build or trial says of itself; empty if it went well, and nobody says why or how."""
+    told = [task.lesson, task.reasoning]
+    if task.outcome == "failure":
+        told = [task.lesson, task.output or task.command]
+    elif task.outcome != "success" or log.trust_class == "tool" or (log.source == "trial" and task.command):
+        return ""
+    elif task.command:
+        told.append(f"`{task.command}`")
+    said = " ".join(ended(one.strip()) for one in told if one.strip())
+    return f"{ended(task.description)} {said}" if said or task.outcome == "failure" else ""
 
 
 def _record(

@@ -20,8 +20,10 @@ from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import nearest
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
+from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
+from memgraph.lifecycle.intake.mended import Failures
 from memgraph.lifecycle.intake.settle import Pending, settle
 from memgraph.lifecycle.intake.undone import Undone
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -39,6 +41,7 @@ from memgraph.ports import Embedder, Extractor, LanguageModel, Row
 from memgraph.privacy import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write
+from memgraph.text.calendar import in_words
 
 _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
@@ -144,22 +147,23 @@ class ConsolidationPipeline:
             return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]
         fresh = [build for build in builds if not build.is_known]
         limit = TimeLimit(self._config.max_duration_ms, self._timer)
+        failures = Failures(self._store)
         for place, build in enumerate(fresh):
             if place and limit.is_up:
                 build.cut(0)
             else:
-                self._extract(build)
+                self._extract(build, failures)
         embedder = self._embedder
         embed_candidates(fresh, embedder, self._paced, limit, self._timer)
         with self._store.exclusive():  # new and duplicate must still be valid at the commit
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             by_build: dict[BuildRun | None, list[Write]] = {}
-            pending = Pending(self._store)
+            pending, failures = Pending(self._store), Failures(self._store)
             undone = Undone(self._store.reader, fresh, *released)
             for build in fresh:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
-                    self._settle(build, pending, by_build.setdefault(build, []))
+                    self._settle(build, pending, failures, by_build.setdefault(build, []))
             for by, event in undone.events({one for build in fresh for one in build.added}, pending.now):
                 by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
@@ -266,14 +270,18 @@ class ConsolidationPipeline:
     def _known(self, log: BuildEventLog) -> Row | None:
         return self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id))
 
-    def _extract(self, build: BuildRun) -> None:
+    def _extract(self, build: BuildRun, failures: Failures) -> None:
         # reuse the candidates of a log that ran out of time: a model may answer differently, and costs again
         began = self._timer()
         extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
+        mending = failures.recoveries(build.log, extraction.candidates)
+        extraction = extraction.model_copy(update={"candidates": [*mending, *extraction.candidates]})
         build.choose(extraction, self._config.max_memories_per_extraction)
+        for candidate in build.candidates:
+            list(failures.note(build.log, candidate.memory))
         build.spent_s = self._timer() - began
 
-    def _settle(self, build: BuildRun, pending: Pending, writes: list[Write]) -> None:
+    def _settle(self, build: BuildRun, pending: Pending, failures: Failures, writes: list[Write]) -> None:
         """Decide for each candidate: new, duplicate or forgotten. When the time is up, the rest waits for the next run.
 
         This step has its own time limit: what was embedded in time is stored.
@@ -286,7 +294,7 @@ class ConsolidationPipeline:
         left = [candidate for candidate in build.candidates if candidate.key not in consumed]
         for place, candidate in enumerate(left):
             if candidate.memory.source in RECORD_SOURCES:
-                self._record(build, candidate, rejected, pending, writes)
+                self._record(build, candidate, rejected, pending, failures, writes)
                 continue
             if place and limit.is_up:
                 build.complete = False
@@ -298,10 +306,16 @@ class ConsolidationPipeline:
             elif found.state == "known" and found.memory:
                 writes.append(pending.merge(found.memory, memory))
                 build.merged += 1
-                self._record(build, build.record_beside(candidate), rejected, pending, writes)
+                self._record(build, build.record_beside(candidate), rejected, pending, failures, writes)
             elif found.state == "new":
                 writes.append(pending.add(memory))
                 build.added.append(id_of(memory))
+            if found.state in ("known", "new"):
+                stays = pending.state_of(found.memory or memory)
+                for one in failures.note(build.log, stays):
+                    pending.replaced.add(id_of(one))
+                    how = f"mended in {build.log.build_id} on {in_words(build.log.completed_at)}"
+                    writes.append(linked_to(id_of(stays), "SUPERSEDES", id_of(one), how, self._store.now()))
             build.consumed.append(candidate.key or "")
         build.spent_s += self._timer() - began
 
@@ -311,9 +325,11 @@ class ConsolidationPipeline:
         record: Candidate | None,
         rejected: Collection[str],
         pending: Pending,
+        failures: Failures,
         writes: list[Write],
     ) -> None:
         """Keep a record, unless the store or this commit has it, or somebody has rejected it."""
         if record and record.memory.id not in rejected and not pending.holds(record.memory):
             writes.append(pending.keep(classified(record.memory)))
             build.recorded += 1
+            list(failures.note(build.log, record.memory))

@@ -63,6 +63,8 @@ class Pending:
         self._index, self._curve = store.reader.index, store.config.forgetting_curve
         self._touched: dict[str, AgentMemory] = {}
         self._kin: defaultdict[tuple[object, ...], list[str]] = defaultdict(list)
+        self.replaced: set[str] = set()
+        """Ids of the memories that the commit supersedes: nothing is merged into them."""
 
     def add(self, memory: AgentMemory) -> AgentMemory:
         """Add a new memory, with the times that its commit will set, and return it as it was given."""
@@ -96,7 +98,7 @@ class Pending:
 
     def match(self, memory: AgentMemory, threshold: float | None) -> tuple[float, AgentMemory | None]:
         """Return the nearest of the new memories that say the same, and its cosine; (−1, None) if there is none."""
-        kin = [self._touched[key] for key in self._kin.get(_kin_of(memory), ())]
+        kin = [self._touched[key] for key in self._kin.get(_kin_of(memory), ()) if key not in self.replaced]
         vectors = [one.embedding for one in kin if one.embedding is not None]
         if memory.embedding is not None and vectors and threshold is not None:
             units = np.stack([_unit(vector) for vector in vectors])
@@ -132,7 +134,10 @@ def settle(
     reader = store.reader
     allowed = may(reader)
     known: AgentMemory | None
-    cosine, known = _match(store, memory, _comparable(store, memory, threshold) & allowed, threshold)
+    comparable = _comparable(store, memory, threshold) & allowed
+    if pending is not None:
+        comparable[[slot for one in pending.replaced if (slot := reader.index.slot(one)) >= 0]] = False
+    cosine, known = _match(store, memory, comparable, threshold)
     if pending is not None:
         cosine, known = max((cosine, known), pending.match(memory, threshold), key=lambda pair: pair[0])
         known = pending.state_of(known) if known else None

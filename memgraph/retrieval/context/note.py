@@ -85,7 +85,7 @@ def _own(memory: StoredMemory, *, is_solved: bool) -> list[Note]:
     if isinstance(memory, StoredEpisodicMemory):
         return [_episode(memory, is_solved=is_solved)]
     if isinstance(memory, StoredSemanticMemory):
-        return [_knowledge(memory)]
+        return [_mended(memory) or _knowledge(memory)]
     return [_procedure(memory)] if is_procedure(memory) else []
 
 
@@ -148,6 +148,16 @@ def _knowledge(memory: StoredSemanticMemory) -> Note:
         doubt = ["uncertain"] if memory.confidence < _DOUBTED else []
         return Note(memory, "known", "Fact", text, [*doubt, *remarks])
     return Note(memory, "avoid" if text.casefold().startswith(_FORBIDS) else "do", "Rule", text, remarks)
+
+
+def _mended(memory: StoredSemanticMemory) -> Note | None:
+    """Return what works now of what had failed again and again, first the remedy; None for other knowledge, and for trials, which say so themselves."""
+    remedy = pattern(memory).correct_approach
+    if memory.outcome != "negative" or not memory.is_solved or memory.asked or not remedy:
+        return None
+    text, place = statement(memory.content)
+    told = text if key_of(remedy) in key_of(text) else f"{full_stop(remedy)} Before: {text}"
+    return Note(memory, "known" if _is_doubtful(memory) else "do", "Worked", told, [place] if place else [])
 
 
 def _is_directive(memory: StoredSemanticMemory, text: str) -> bool:

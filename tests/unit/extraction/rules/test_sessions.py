@@ -135,6 +135,9 @@ def test_a_call_is_mended_only_by_what_its_error_names(
         (("crew send core 'go on'", "Error: no agent found matching 'core'"), None, "crew send cli 'go on'"),
         (("crew wait grader", "Error: timeout waiting for grader"), "crew capture grader", "crew wait grader"),
         (("deploy all", "url"), "deploy prepare", "deploy all"),
+        (("ctl unset a.0; ctl unset b.0; ctl commit", "ctl: unset: no entry b.0"), None, "ctl unset a.0"),
+        (("ssh box 'ctl unset a.0 && ctl commit'", "ssh: unknown option a.0"), None, "ctl unset a.0"),
+        (("gh pr list", "error connecting to api.github.com"), "npm run format", "gh pr list"),
     ],
     ids=[
         "the directory was wrong",
@@ -145,11 +148,29 @@ def test_a_call_is_mended_only_by_what_its_error_names(
         "another object",
         "what passes by itself",
         "no statement of what failed",
+        "a part of it",
+        "what it quotes",
+        "another command that nothing names",
     ],
 )
 def test_it_is_no_remedy(failed: tuple[str, str], between: str | None, worked: str) -> None:
     steps = [run(*failed, ok=False), *([run(between, "9.0.1")] if between else []), run(worked)]
     assert remedies(session(*steps)) == []
+
+
+def test_an_error_that_strikes_unrelated_commands_of_a_session_is_the_machines() -> None:
+    full = "No space left on device"
+    steps = [
+        run("cp a.iso /mnt/iso", f"cp: error writing '/mnt/iso/a.iso': {full}", ok=False),
+        run("pip install lxml", f"ERROR: Could not install packages due to an OSError: [Errno 28] {full}", ok=False),
+        run("pip install lxml --no-cache-dir", "Successfully installed lxml"),
+        run("tar xf b.tar", f"tar: b/c.bin: Cannot write: {full}", ok=False),
+        run("tar xf b.tar", f"tar: b/c.bin: Cannot write: {full}", ok=False),
+    ]
+    assert found(session(*steps)) == []
+    assert remedies(session(*steps[1:3])) == ["`pip install lxml --no-cache-dir`"]  # nothing else was struck
+    alone = [run("make iso", "OSError: part 7 has no label", ok=False), run("label part 7"), run("make iso", "done")]
+    assert remedies(session(*steps, *alone)) == ["`label part 7`"]
 
 
 def test_a_test_run_without_an_error_line_is_told_by_the_test_and_the_last_cause() -> None:
@@ -298,7 +319,7 @@ class TestWhatEndedAFailure:
 
     @pytest.mark.parametrize(
         "command",
-        ["sed -i 's/time_out/timeout/' config.yaml", 'echo "TIMEOUT=30" >> .env', "cat base.env | tee .env"],
+        ["sed -i 's/time_out/timeout/' config.yaml", 'echo "TIMEOUT=30" >> .env', "cat timeout.env | tee .env"],
         ids=["in place", "appended", "piped"],
     )
     def test_a_command_that_writes_a_file_is_an_act(self, command: str) -> None:

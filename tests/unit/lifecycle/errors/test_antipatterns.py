@@ -80,17 +80,6 @@ class TestAntiPatterns:
         learn(store, failed(1), failed(2), failed(2, content="Again."))
         assert (analyse_errors(store).created, antipatterns(store)) == (0, [])
 
-    def test_a_later_remedy_in_the_same_build_counts(self, store: Store) -> None:
-        about = {"title": "checkout/totals.py"}
-        helped = {
-            "content": "`pytest` failed (E); what worked: `pytest --currency EUR`.",
-            "errors_encountered": [],
-            "outcome": "positive",
-        }
-        learn(store, failed(1), failed(2), failed(3, **about), {**failed(3), **about, **helped})
-        analyse_errors(store)
-        assert antipatterns(store)[0].correct_approach == "`pytest --currency EUR`"
-
     def test_a_repeated_lesson_is_no_remedy(self, store: Store) -> None:
         told = "Failed trial: env_4. Lesson: I will look in the drawer first."
         learn(store, failed(1, content=told, errors_encountered=[], evidence_build_ids=["b1", "b2", "b3"]))

@@ -13,7 +13,7 @@ from memgraph.config import ConsolidationConfig
 from memgraph.extraction.readers import SavedGitLogReader
 from memgraph.fold.history import history_of
 from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
-from memgraph.model.memory import FAILURE_SOURCE, RECORD_SOURCE, SAID_SOURCE
+from memgraph.model.memory import RECORD_SOURCE, RUN_SOURCE, SAID_SOURCE
 from memgraph.model.results.learning import COUNTING_SOURCE
 
 WHY = "Cache the prices\n\nPrices were computed on every read because nothing kept them."
@@ -271,7 +271,7 @@ def test_a_failure_that_becomes_no_memory_is_kept_whole(store: Any) -> None:
     log = session().model_copy(update={"source": "test report", "session_id": None, "user_interventions": []})
     log = BuildEventLog.parse({**log.model_dump(), "tasks": failed, "build_outcome": "failure"})
     ConsolidationPipeline(store, config=ConsolidationConfig(max_memories_per_extraction=1)).consolidate(log)
-    kept = [one for one in store.every_memory() if one.source == FAILURE_SOURCE]
+    kept = [one for one in store.every_memory() if one.source == RUN_SOURCE]
     events = {event for one in store.every_memory() for event in one.source_event_ids}
     assert {f"s1/t{n}" for n in range(4)} <= events
     assert kept

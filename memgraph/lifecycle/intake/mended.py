@@ -1,0 +1,108 @@
+"""Failures of earlier builds, and what mends them: a later success of the same task, or in a session of the same error.
+
+Such a success becomes a memory and supersedes the failures, so that recall gives it in their place. What fails again is a new failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from memgraph.extraction.error_text import failure_fingerprint
+from memgraph.extraction.rules.extractor import recovery_of, task_name
+from memgraph.index.columns import OUTCOMES, TIERS, TRUST
+from memgraph.lifecycle.dedup.duplicates import of_scope
+from memgraph.model.build import BuildEventLog, Candidate
+from memgraph.model.ids import canonical_name, natural_id
+from memgraph.model.memory import RECORD_SOURCES, AgentMemory, EpisodicMemory, id_of
+from memgraph.store import AgentMemoryStore
+
+_SOURCES = frozenset({"build log", "ci log", "test report"})
+"""Sources whose tasks are named alike in each build."""
+_MOST_READ = 2_000
+
+
+class Failures:
+    """The failures that nothing has mended: those of a store, and those of builds that are read in order."""
+
+    def __init__(self, store: AgentMemoryStore) -> None:
+        self._store = store
+        self._known: dict[str | None, list[EpisodicMemory]] = {}
+        self._new: dict[str, EpisodicMemory] = {}
+        self._ends: dict[str, str] = {}
+        self.mended: set[str] = set()
+        """Ids of those that have been mended meanwhile."""
+
+    def recoveries(self, log: BuildEventLog, found: list[Candidate]) -> list[Candidate]:
+        """Return what went well in a build and had failed in an earlier one, as far as it is not among what was found in it."""
+        told = {what_failed(one.memory) for one in found}
+        made: dict[str, Candidate] = {}
+        for task in log.tasks if log.source in _SOURCES else ():
+            what = canonical_name(task_name(task))
+            if task.outcome == "success" and what not in told and (known := self._of(log, what, None)):
+                failed = next((one for one in reversed(known) if one.errors_encountered), known[-1])
+                made.setdefault(what, recovery_of(log, task, failed))
+        return list(made.values())
+
+    def note(self, log: BuildEventLog, memory: AgentMemory) -> Iterator[EpisodicMemory]:
+        """Note a memory of a build, and yield the failures that it mends."""
+        self._ends[log.build_id] = log.completed_at
+        what = what_failed(memory)
+        if what is None or not isinstance(memory, EpisodicMemory):
+            return
+        if memory.outcome == "negative":
+            self._new[id_of(memory)] = memory
+        elif memory.outcome == "positive" and memory.source not in RECORD_SOURCES:
+            for one in self._of(log, what, memory):
+                self.mended.add(id_of(one))
+                yield one
+
+    def _of(self, log: BuildEventLog, what: str, by: AgentMemory | None) -> list[EpisodicMemory]:
+        """Return the failures of a task before the end of a build, the last one last; of those only what a memory may replace."""
+        every = {id_of(one): one for one in self._stored(log.project_id)} | self._new
+        return [
+            one
+            for key, one in every.items()
+            if key not in self.mended and what_failed(one) == what and one.project_id == log.project_id
+            if self._last(one) <= log.completed_at and (by is None or _may_replace(by, one))
+        ]
+
+    def _stored(self, project: str) -> list[EpisodicMemory]:
+        if project not in self._known:
+            reader = self._store.reader
+            index = reader.index
+            mask = reader.listed(type="episodic") | (index.column("is_live") & index.column("is_record"))
+            mask &= of_scope(self._store, "project", project) & ~reader.superseded() & ~index.column("is_archived")
+            slots = np.flatnonzero(mask & (index.column("outcome") == OUTCOMES.index("negative")))
+            slots = slots[np.argsort(index.column("seq")[slots], kind="stable")][-_MOST_READ:]
+            read = self._store.read_memories([index.ids.names[slot] for slot in slots.tolist()])
+            self._known[project] = [one for one in read if isinstance(one, EpisodicMemory) and what_failed(one)]
+        return self._known[project]
+
+    def _last(self, failure: EpisodicMemory) -> str:
+        """Return when a failure was met last."""
+        rows = {
+            one: self._store.reader.record("Build", natural_id("build", one, project_id=failure.project_id)) or {}
+            for one in failure.evidence_build_ids
+            if one not in self._ends
+        }
+        self._ends |= {one: row.get("completed_at", "") for one, row in rows.items()}
+        return max((self._ends[one] for one in failure.evidence_build_ids), default=failure.occurred_at or "")
+
+
+def what_failed(memory: AgentMemory) -> str | None:
+    """Return what a failure and its recovery have in common: the task, or the error and the program; None for other memories."""
+    tried = getattr(memory, "tried", None)
+    if not tried:
+        return None
+    if tried.startswith("“"):
+        return canonical_name(tried)
+    errors = memory.errors_encountered if isinstance(memory, EpisodicMemory) else []
+    return f"{failure_fingerprint(errors[0].message)} {tried.strip('`').split(' ', 1)[0]}" if errors else None
+
+
+def _may_replace(by: AgentMemory, failure: AgentMemory) -> bool:
+    """Return whether who may see a failure may see what replaces it, which is no less trusted; and nobody has pinned the failure."""
+    is_seen = TIERS.index(by.privacy_tier) <= TIERS.index(failure.privacy_tier) and failure.task_id is None
+    return is_seen and TRUST.index(by.trust_class) >= TRUST.index(failure.trust_class) and not failure.is_pinned

@@ -1,0 +1,106 @@
+"""What went well is not lost, and resolves the failures of the same task in earlier builds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph import BuildEventLog, MemGraph
+from memgraph.lifecycle import ConsolidationPipeline, sleep
+
+IMPORT, ERROR = "Import the supplier price list", "ValueError: could not convert string to float: '1.234,50'"
+LESSON = "Read numbers with the supplier's locale, never with float() directly."
+WHY = "The list comes from Germany, where the comma separates decimals."
+COMMAND = "python -m shop.prices --locale de_DE list.csv"
+
+
+def build(number: int, *tasks: dict[str, Any], **fields: Any) -> BuildEventLog:
+    at = f"2026-03-{number:02}T08:00:00.000Z"
+    went = "failure" if any(task["outcome"] == "failure" for task in tasks) else "success"
+    given = {"build_id": f"nightly-{number}", "project_id": "shop", "started_at": at, "completed_at": at}
+    return BuildEventLog.parse({**given, "build_outcome": went, "tasks": list(tasks), **fields})
+
+
+def task(description: str, outcome: str, output: str = "", **fields: Any) -> dict[str, Any]:
+    given = {"task_id": "t1", "agent_name": "builder", "description": description, "output": output}
+    return {**given, "outcome": outcome, **fields}
+
+
+def failed(description: str = IMPORT, error: str = ERROR, **fields: Any) -> dict[str, Any]:
+    return task(description, "failure", f"Traceback\n{error}", **fields)
+
+
+def mended(description: str = IMPORT, **fields: Any) -> dict[str, Any]:
+    return task(description, "success", "Parsed 1,204 rows.", **fields)
+
+
+@pytest.fixture
+def pipeline(store: Any) -> ConsolidationPipeline:
+    return ConsolidationPipeline(store)
+
+
+def mending(store: Any, memory: Any) -> list[Any]:
+    return [one for one in store.links(memory.id) if one.relation == "SUPERSEDES"]
+
+
+def said(store: Any, question: str) -> str:
+    memory = MemGraph(store)
+    return memory.format_context_for_prompt(memory.recall(question, project="shop"), format="notes")
+
+
+def test_lesson_reasoning_and_command_of_a_success_are_found(store: Any, pipeline: ConsolidationPipeline) -> None:
+    told = {"lesson": LESSON, "reasoning": WHY, "command": COMMAND}
+    result = pipeline.consolidate(build(1, mended(**told), task("Deploy", "success", "ok")))
+    assert (result.memories_extracted, result.records_kept) == (0, 1)
+    found = said(store, "import a supplier's price list")
+    assert all(part in found for part in (LESSON, WHY, COMMAND))
+    assert "Worked" in found
+    assert "avoid" not in found
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_success_resolves_the_failures_of_its_task_in_earlier_builds(
+    store: Any, pipeline: ConsolidationPipeline, at_once: bool
+) -> None:
+    told = {"lesson": LESSON, "reasoning": WHY, "command": COMMAND}
+    builds = [build(1, failed()), build(2, failed()), build(3, failed()), build(4, mended(**told))]
+    for some in [builds] if at_once else [[one] for one in builds]:
+        pipeline.consolidate_all(some)
+    failure, recovery = sorted(store.get_all_memories(), key=lambda one: one.outcome)
+    assert failure.evidence_build_ids == ["nightly-1", "nightly-2", "nightly-3"]
+    (link,) = mending(store, failure)
+    assert (link.relation, link.source_id, link.target_id) == ("SUPERSEDES", recovery.id, failure.id)
+    assert link.reason == "mended in nightly-4 on 4 March 2026"
+    assert all(part in recovery.content for part in (ERROR, LESSON, WHY, COMMAND))
+    found = said(store, IMPORT)
+    assert LESSON in found
+    assert "What to avoid" not in found
+
+
+def test_recall_for_what_failed_three_times_says_first_what_works(store: Any, pipeline: ConsolidationPipeline) -> None:
+    pipeline.consolidate_all(
+        [build(1, failed()), build(2, failed()), build(3, failed()), build(4, mended(lesson=LESSON))]
+    )
+    sleep(store)
+    found = said(store, IMPORT)
+    assert LESSON in found.split("ValueError", 1)[0]
+    assert "in 3 builds" in found
+
+
+def test_what_fails_again_after_it_was_mended_is_a_new_failure(store: Any, pipeline: ConsolidationPipeline) -> None:
+    for one in (build(1, failed()), build(2, mended(lesson=LESSON)), build(3, failed())):
+        pipeline.consolidate(one)
+    open_ = [one for one in store.get_all_memories() if one.outcome == "negative" and not mending(store, one)]
+    assert [one.evidence_build_ids for one in open_] == [["nightly-3"]]
+    pipeline.consolidate(build(4, mended(lesson=LESSON)))
+    assert all(mending(store, one) for one in store.get_all_memories() if one.outcome == "negative")
+
+
+def test_a_success_resolves_no_other_task_and_nothing_that_failed_after_it(
+    store: Any, pipeline: ConsolidationPipeline
+) -> None:
+    pipeline.consolidate_all([build(5, failed()), build(6, failed("Ship the parcels", "OSError: no printer"))])
+    pipeline.consolidate(build(4, mended(lesson=LESSON)))  # it is read later, and happened before
+    pipeline.consolidate(build(7, mended("Ship the crates", lesson="Plug the printer in before.")))
+    assert not any(mending(store, one) for one in store.get_all_memories())
