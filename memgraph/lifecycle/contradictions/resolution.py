@@ -31,15 +31,9 @@ from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
-from memgraph.text import lazy_re as re
 
 _LATER_DAYS = 1.0
 """Statements that are at least this far apart are about different times."""
-_NEW_STATE = re.compile(
-    r"\b(?:no longer|any ?more|now|stopped|nowadays|these days|likes?|loves?|hates?|prefers?|wants?|always|never|must)\b",
-    re.IGNORECASE,
-)
-"""A denial with one of these reports a new state, or a rule or preference, which may change."""
 NO_CONFLICT = "they do not contradict each other"
 
 
@@ -55,7 +49,7 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
         return since(older) < since(newer)
     if isinstance(older, EpisodicMemory) and isinstance(newer, EpisodicMemory):
         return True  # both report changes, which follow each other
-    if conflict.kind == "judged" or (conflict.kind == "denial" and not _NEW_STATE.search(newer.content)):
+    if conflict.kind == "judged":
         return False
     return days_between(since(older), since(newer)) >= _LATER_DAYS and newer.confidence >= older.confidence
 

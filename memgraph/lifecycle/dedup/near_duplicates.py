@@ -34,8 +34,9 @@ from memgraph.index.analyser import analyse
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.dedup.duplicates import equal_memories
+from memgraph.lifecycle.dedup.facts import is_equal
 from memgraph.lifecycle.dedup.merge import NEAR_DUPLICATE, SAME_TEXT, joined, merge_writes
-from memgraph.lifecycle.dedup.same import is_equal, same, stands_for_both
+from memgraph.lifecycle.dedup.same import same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_of

@@ -37,8 +37,8 @@ def experience() -> list[dict[str, Any]]:
         {"content": f"{run}. Everybody agreed"},
         {"content": run, "task_id": "T"},
         {"content": f"{run}. Everybody agreed", "task_id": "T"},
-        {"content": "The billing service listens on port 8080", "occurred_at": "2026-01-01", "confidence": 0.5},
-        {"content": "The billing service listens on port 9090", "occurred_at": "2026-01-20", "confidence": 0.9},
+        {"content": "The port of the billing service is 8080", "occurred_at": "2026-01-01", "confidence": 0.5},
+        {"content": "The port of the billing service is 9090", "occurred_at": "2026-01-20", "confidence": 0.9},
         {"content": "Nobody asks for this any more", "relevance_score": 0.01},
     ]
     failed = [

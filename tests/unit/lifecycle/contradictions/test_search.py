@@ -248,10 +248,7 @@ class TestReplaced:
     @pytest.mark.parametrize(
         ("older", "newer"),
         [
-            ("Ann lives in Porto", "Ann lives in Lisbon"),
             (OLD, NEW),
-            ("The project requires Python 3.11", "The project requires Python 3.12"),
-            ("Always use pytest for the unit tests", "Always use unittest for the unit tests"),
             ("The worker retries failed jobs", "The worker no longer retries failed jobs"),
             ("The user likes early meetings", "The user does not like early meetings"),
         ],

@@ -115,8 +115,8 @@ def test_each_write_scope_has_its_own_commit(store: Any, clock: Any) -> None:
 
 
 def test_a_newer_fact_supersedes_once_it_becomes_valid(store: Any, clock: Any) -> None:
-    older = fact(store, "The billing service listens on port 8080", trust_class="user")
-    newer = fact(store, "The billing service listens on port 9090", trust_class="user", valid_at="2026-03-01")
+    older = fact(store, "The port of the billing service is 8080", trust_class="user")
+    newer = fact(store, "The port of the billing service is 9090", trust_class="user", valid_at="2026-03-01")
     sleep(store)
     assert [link.relation for link in store.links(newer)] == ["CONTRADICTS"]
     clock.set("2026-02-20")
