@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import Conflict, conflict_of, ended_by, likelihood, may_conflict
 from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, is_decided, replaced_by, replaces
+from memgraph.lifecycle.dedup.near import near
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
@@ -52,23 +53,19 @@ from memgraph.model.events.records import (
     ProcedureMeasured,
 )
 from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
-from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory, Vector
+from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.model.results.learning import COUNTING_SOURCE, ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
-from memgraph.text.words import overlap
 
 logger = logger_of(__name__)
 NEAR = 0.5
 """Minimum cosine of two memories that are compared: 50 of 60 contradictions in free wording had it, 34 a cosine of 0.6."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
-_RAREST = 6
-_MOST_HOLDERS = 2_000
 _MOST_NEAR = 16
-_BLOCK, _FEW = 8_192, 8
 _BATCH = 500
 _MOST_REREAD = 5_000
 """After this many irrelevant events a run still records its progress."""
@@ -231,17 +228,16 @@ def near_pairs(reader: Reader, memory_ids: Iterable[str], may: Permits = everyth
     slots = [slot for one in dict.fromkeys(memory_ids) if (slot := index.slot(one)) >= 0 and told[slot]]
     memories = {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
     rivals = told & may(reader)
-    near: dict[int, dict[int, float]] = {}
+    found: dict[int, dict[int, float]] = {}
     for scope, group in groupby(sorted(memories, key=partial(_scope_of, index)), partial(_scope_of, index)):
         others = np.flatnonzero(rivals & _fits(index, scope))
-        near |= _near(reader, {slot: memories[slot] for slot in group}, others)
-    lacking = sorted({other for found in near.values() for other in found} - memories.keys())
+        found |= _near(reader, {slot: memories[slot] for slot in group}, others)
+    lacking = sorted({other for nearest in found.values() for other in nearest} - memories.keys())
     known = memories | dict(zip(lacking, _read(reader, lacking), strict=True))
     seen: set[frozenset[int]] = set()
     for slot in memories:
         linked = _linked(index, slot)
-        names = index.ids.names
-        for other, cosine in sorted(near.get(slot, {}).items(), key=lambda item: (-item[1], names[item[0]])):
+        for other, cosine in sorted(found[slot].items(), key=lambda item: (-item[1], index.ids.names[item[0]])):
             pair = frozenset([slot, other])
             if pair not in seen and _is_compared(known[other]):
                 seen.add(pair)
@@ -284,54 +280,13 @@ def _fits(index: Index, scope: Sequence[int]) -> Mask:
 def _near(
     reader: Reader, memories: Mapping[int, StoredMemory], others: NDArray[np.int64]
 ) -> dict[int, dict[int, float]]:
-    """Return for each memory the few others that are near, and how near: by vectors, by words without one, by what it says has ended."""
-    near: dict[int, dict[int, float]] = {slot: {} for slot in memories}
-    own = [slot for slot in memories if memories[slot].embedding is not None]
-    has_vector = reader.has_vector(others)
-    with_vector = others[has_vector]
-    for block, cosines in _cosines(reader, [memories[slot].embedding for slot in own], with_vector):
-        for row, at in zip(*(places.tolist() for places in np.nonzero(cosines >= NEAR)), strict=True):
-            near[own[row]][int(block[at])] = float(cosines[row, at])
+    """Return for each memory the few others that are near, and how near, and with 0 those that report what it says has ended."""
+    found = near(reader, list(memories), others, cosine=NEAR, share=_OVERLAP, of_smaller=True, most=_MOST_NEAR)
     for slot, memory in memories.items():
-        found = near[slot]
-        found.pop(slot, None)
-        near[slot] = found = dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NEAR])
-        unseen = others if memory.embedding is None else others[~has_vector]
-        found |= _sharing(reader.index, slot, unseen)
         for terms in ended_by(memory.content):
-            held = _holding(reader.index, terms, others)
-            found |= {int(other): 0.0 for other in held[-_MOST_NEAR:] if other not in found and other != slot}
-    return near
-
-
-def _cosines(
-    reader: Reader, vectors: Sequence[Vector | None], others: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
-    """Yield blocks of slots with their cosines to some vectors, shape (vectors, slots): of a few by a search, of many by products."""
-    if not vectors or not len(others):
-        return
-    if len(vectors) <= _FEW:
-        found = [reader.cosines(vector, others, only_near=True) for vector in vectors if vector is not None]
-        yield others, np.round(np.array(found), 6)
-        return
-    matrix = np.array(vectors, dtype=np.float32)
-    for start in range(0, len(others), _BLOCK):
-        block = others[start : start + _BLOCK]
-        yield block, np.round(matrix @ reader.vectors(block).T, 6)
-
-
-def _sharing(index: Index, slot: int, others: NDArray[np.int64]) -> dict[int, float]:
-    """Return those that share most of a memory's rarest terms and half of the shorter text, with the cosine `NEAR`."""
-    if not len(others):
-        return {}
-    own = set(index.sequences.get(slot).tolist())
-    postings = sorted((index.postings.get(code)[0] for code in own), key=len)
-    telling = [slots[-_MOST_HOLDERS:] for slots in postings if len(slots) > 1][:_RAREST]
-    holders, shared = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *telling]), return_counts=True)
-    fit = np.isin(holders, others) & (holders != slot)
-    first = holders[fit][np.argsort(-shared[fit], kind="stable")][: 4 * _MOST_NEAR].tolist()
-    alike = ((overlap(own, set(index.sequences.get(other).tolist()), of_smaller=True), other) for other in first)
-    return {other: NEAR for share, other in sorted(alike, reverse=True)[:_MOST_NEAR] if share >= _OVERLAP}
+            held = _holding(reader.index, terms, others)[-_MOST_NEAR:].tolist()
+            found[slot] = {other: 0.0 for other in held if other != slot} | found[slot]
+    return found
 
 
 def _holding(index: Index, terms: Sequence[str], others: NDArray[np.int64]) -> NDArray[np.int64]:

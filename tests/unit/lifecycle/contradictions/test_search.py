@@ -543,3 +543,13 @@ def test_memories_without_vectors_are_found_by_their_words(open_store: Callable[
             clock.advance(hours=1)
             store.insert_memory(SemanticMemory(content=text, project_id="shop"))
         assert memgraph.MemGraph(store).contradictions.find().found == 1
+
+
+def test_vectors_of_any_length_are_compared_by_their_angle(memory: memgraph.MemGraph) -> None:
+    names = "granite basalt marble slate gneiss chalk shale flint tuff sandstone".split()
+    for place, name in enumerate(names, start=1):
+        vector = [0.0] * 64
+        vector[0], vector[place] = 5.0, 10.0  # a cosine of 0.2 with each other
+        memory.store.insert_memory(SemanticMemory(content=f"The {name} lies deep", project_id="shop", embedding=vector))
+    memory.maintenance.sleep(phases=["contradictions", "work-orders"])
+    assert memory.distillation.list() == []
