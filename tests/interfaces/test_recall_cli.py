@@ -227,7 +227,7 @@ def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
         filled("observe", f"The port of the billing service is {port}", "--project", "shop")
     result = filled("recall", "billing service port", "--project", "shop", "--format", "prefix")
     assert (
-        "'The port of the billing service is 9090' contradicts the older 'The billing service listens on port 8080'"
+        "'The port of the billing service is 9090' contradicts the older 'The port of the billing service is 8080'"
         in result.stderr
     )
     assert "contradict" not in result.stdout

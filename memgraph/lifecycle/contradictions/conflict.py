@@ -141,9 +141,9 @@ _SIGN = re.compile(r"(?<=\w):(?=\s)|(?<=\w)={1,2}(?=[\w\"'])")
 _IS = "="
 _FROM = re.compile(r"\s+from\s+\S{1,60}(?=\s+to\s+\S)", re.IGNORECASE)
 _TO_A_NUMBER = re.compile(r"\bto\s+\S*\d", re.IGNORECASE)
-_SILENT = frozenset(
-    "a an the now currently already still just always please do does did must should will longer any anymore".split()
-)
+_SILENT = frozenset("a an the currently already still just always please do does did must should will".split())
+_NOW = re.compile(r"\b(?:now|(?P<denial>no longer)|any ?more)\b", re.IGNORECASE)
+"""What says that it was otherwise before."""
 _SETTINGS = frozenset("true false on off enabled disabled".split())
 
 
@@ -179,7 +179,8 @@ def claims_of(text: str) -> tuple[Claim, ...]:
 
 
 def _claim(sentence: str) -> Claim:
-    read = pieces(expanded(_SIGN.sub(f" {_IS} ", _FROM.sub("", sentence), count=1)))[:_MAX_WORDS]
+    plain = _NOW.sub(lambda match: "not" if match["denial"] else "", _FROM.sub("", sentence))
+    read = pieces(expanded(_SIGN.sub(f" {_IS} ", plain, count=1)))[:_MAX_WORDS]
     kept = [word for word in read if folded(word) not in _SILENT and not is_denial(word)]
     words = [(_IS if folded(word) == "is" else fact_word(folded(word)), word) for word in kept]
     return Claim(sentence.rstrip(".! "), tuple(words), sum(map(is_denial, read)) % 2 == 1)
@@ -191,7 +192,8 @@ def _between(one: Claim, other: Claim, *, is_state: bool) -> Conflict | None:
     if mine == theirs:
         said = "is not so" if other.is_denied else "is so after all"
         is_other = is_state and one.is_denied != other.is_denied and _says(mine) >= _LEAST_SHARED
-        return Conflict("denial", 1.0, f"the newer one says that it {said}") if is_other else None
+        is_stated = _NOW.search(other.text) is not None
+        return Conflict("denial", 1.0, f"the newer one says that it {said}", True, is_stated) if is_other else None
     begins, ends = _begin_alike(mine, theirs), _begin_alike(mine[::-1], theirs[::-1])
     if one.is_denied or other.is_denied or not 0 < begins < min(len(mine), len(theirs)) - ends:
         return None  # two negated statements do not exclude each other
@@ -243,7 +245,6 @@ _GIVEN_UP = tuple(
 """Sentences that say what was given up, and mostly what took its place."""
 _USED = r"\b(?:(?:use|uses|using|with|through|via|on|to)|(?:is|are) \w+(?:ed|en|lt) (?:in|by)) (?:the |our )?{}" + _STOP
 _OURS = r"^(?:the |our )?{} (?:is|are) (?:our|the)\b"
-_NOW = re.compile(r"\b(?:now|any ?more)\b", re.IGNORECASE)
 _REASON = re.compile(r"[,;:(]|\b(?:because|since|as)\b", re.IGNORECASE)
 _USES = frozenset(analyse("use now any more project team"))
 

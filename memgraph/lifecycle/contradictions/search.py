@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
-from memgraph.lifecycle.contradictions.conflict import Conflict, conflict_of, ended_by, likelihood, may_conflict
-from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, is_decided, replaced_by, replaces
+from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, likelihood, may_conflict
+from memgraph.lifecycle.contradictions.resolution import is_decided, linked, related, replaced_by, replaces
 from memgraph.lifecycle.dedup.near import near
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
+from memgraph.lifecycle.run.runner import Plan, View, account, added, carry_out, commits_by_task
 from memgraph.logs import logger_of
 from memgraph.model.base import Seconds, checked
 from memgraph.model.events.memories import (
@@ -44,7 +44,7 @@ from memgraph.model.events.memories import (
     MemoryUnlinked,
     RecordPatch,
 )
-from memgraph.model.events.payload import Actor, Payload
+from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import (
     CONTRADICTIONS,
     AccessRecorded,
@@ -58,7 +58,8 @@ from memgraph.model.results.learning import COUNTING_SOURCE, ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
-from memgraph.store.query import Reader
+from memgraph.store.commit.records import Write
+from memgraph.store.query import Mask, Reader
 
 logger = logger_of(__name__)
 NEAR = 0.5
@@ -79,7 +80,6 @@ _WATCH = Watch(
     (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
     frozenset(RecordPatch.model_fields) - _COMPARED,
 )
-Mask = NDArray[np.bool_]
 
 
 class Batch(NamedTuple):
@@ -340,14 +340,11 @@ def _planned_and_noted(view: View, step: Batch, said: Mapping[tuple[str, str], J
 
 
 def _planned(
-    view: View,
-    step: Batch,
-    said: Mapping[tuple[str, str], Judgement] | None = None,
-    may: Permits = everything,
+    view: View, step: Batch, said: Mapping[tuple[str, str], Judgement] | None = None, may: Permits = everything
 ) -> Plan[ContradictionResult]:
     """Compare some memories and plan the links for what is found."""
     reader, now = view.reader, view.now
-    writes: list[tuple[str | None, Payload]] = []
+    writes: list[tuple[str | None, list[Write]]] = []
     contradicting: list[str] = []
     retired: set[str] = set()
     replaced = 0
@@ -358,32 +355,26 @@ def _planned(
         if older.invalid_at is not None and older.invalid_at <= since(newer):
             continue  # each is valid in its own period
         judgement = (said or {}).get((older.content, newer.content), "unsure")
-        between = partial(MemoryLinked, source_id=newer.id, target_id=older.id, created_at=now)
+        link = partial(linked, older=older, newer=newer, now=now)
         if judgement == "compatible":
-            writes.append((newer.task_id, between(relation="RELATED_TO", reason=NO_CONFLICT)))
-        conflict = conflict_of(older, newer) if judgement == "unsure" else _judgement(judgement, cosine)
+            writes.append((newer.task_id, [related(newer.id, older.id, now)]))
+            continue
+        said_so = Conflict("judged", max(cosine, 0.01), NOTED["judged"], is_stated=judgement == "replaces")
+        conflict = conflict_of(older, newer) if judgement == "unsure" else said_so
         if conflict is None:
             continue
-        found = partial(between, score=conflict.score, reason=conflict.noted)
         if not is_known and replaces(conflict, older, newer, now=now):
-            writes += [
-                (newer.task_id, found(relation="SUPERSEDES")),
-                (newer.task_id, revised(older, replaced_by(newer, older, now))),
-            ]
+            ended = revised(older, replaced_by(newer, older, now))
+            writes.append((newer.task_id, [link("SUPERSEDES", conflict), ended]))
             retired.add(older.id)
             replaced += 1
             continue
         if not is_known:
-            writes.append((newer.task_id, found(relation="CONTRADICTS")))
+            writes.append((newer.task_id, [link("CONTRADICTS", conflict)]))
             contradicting.append(newer.id)
         if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
-            writes.append((newer.task_id, found(relation="SUPERSEDES")))
+            writes.append((newer.task_id, [link("SUPERSEDES", conflict)]))
             retired.add(older.id)
-    ordered = sorted(writes, key=lambda write: write[0] or "")
-    commits = [
-        Commit([event for _, event in group], task_id)
-        for task_id, group in groupby(ordered, key=lambda write: write[0])
-    ]
     in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
     result = ContradictionResult(
         looked_at=sum((slot := reader.index.slot(one)) >= 0 and bool(in_force[slot]) for one in step.memory_ids),
@@ -392,11 +383,4 @@ def _planned(
         replaced=replaced,
         memory_ids=list(dict.fromkeys(contradicting)),
     )
-    return Plan(result, commits)
-
-
-def _judgement(said: Judgement, cosine: float) -> Conflict | None:
-    """Return what a judge said as a conflict; None if it sees none."""
-    if said == "compatible":
-        return None
-    return Conflict("judged", max(cosine, 0.01), "a model judged so", is_stated=said == "replaces")
+    return Plan(result, commits_by_task(writes))

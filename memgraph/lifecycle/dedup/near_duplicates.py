@@ -20,7 +20,6 @@ after its last complete portion.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -38,7 +37,7 @@ from memgraph.lifecycle.dedup.near import Slots, near
 from memgraph.lifecycle.dedup.same import same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_of
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
@@ -284,15 +283,15 @@ def _rank(memory: StoredMemory) -> tuple[bool, int, str, str]:
 
 def _commits(view: View, unions: Sequence[_Union], reason: str) -> list[Commit]:
     """Return the merges into the memories that stay: a union is committed as a whole, so that an interrupted run comes to the same ones."""
-    merges = defaultdict[str | None, list[list[Write]]](list)
+    merges = list[tuple[str | None, list[Write]]]()
     for union in unions:
         kept, writes = union.kept, list[Write]()
         for other, pair in union.others:
             after = joined(kept, other, view.now, view.config.forgetting_curve, takes_text=other is union.text)
             writes += merge_writes(kept, other, after, score=pair.score, reason=reason, now=view.now)
             kept = after
-        merges[kept.task_id].append(writes)
-    return [commit for task, units in merges.items() for commit in commits_of(task, units)]
+        merges.append((kept.task_id, writes))
+    return commits_by_task(merges)
 
 
 def _copies(

@@ -250,7 +250,7 @@ class TestReplaced:
         [
             (OLD, NEW),
             ("The worker retries failed jobs", "The worker no longer retries failed jobs"),
-            ("The user likes early meetings", "The user does not like early meetings"),
+            ("The user likes early meetings", "The user does not like early meetings any more"),
         ],
     )
     def test_the_newer_one_wins_and_the_older_one_ends(
