@@ -14,15 +14,14 @@ are kept unchanged and count again after `unsupersede`; a pair that was separate
 result has the higher relevance and the higher confidence, but nothing from a memory that is trusted less.
 
 New memories are processed in portions, in the order in which they were written, each portion against everything before it; so a
-portion takes about a second whatever the size of the store, depends on the store's content alone, and an interrupted run continues
-after its last complete portion.
+portion depends on the store's content alone, and an interrupted run continues after its last complete portion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -56,12 +55,9 @@ SLEEP_OVERLAP = 0.7
 """Texts without vectors are compared if they share at least this fraction of their terms (seed 1)."""
 _GROUP_COLUMNS = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
 _COPY_COLUMNS = ("project", "task", "tier", "domain")
-_LOOKED_AT = 64
+_LOOKED_AT = 16
 """Of the memories that are near one, this many are compared with it."""
-_REMEMBERED = 5_000
-_COMPARED = 2_000_000
-_FEWEST, _MOST = 64, 1_000
-"""Minimum and maximum size of a portion; in between, a portion is sized for about `_COMPARED` compared pairs."""
+_PORTION = 500
 _WATCH = Watch(
     (AccessRecorded,), frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
 )
@@ -85,8 +81,7 @@ def merge_near_duplicates(
         Called after each portion but the last with the last journal event covered, so that the caller can record the
         progress and a later run can continue from there.
     """
-    most = min(max(_FEWEST, _COMPARED // max(1, len(store.reader.index))), _MOST)
-    return _in_portions(store, PHASE, MergeResult(), _near_duplicates, most, is_time_up, on_portion)
+    return _in_portions(store, PHASE, MergeResult(), _near_duplicates, is_time_up, on_portion)
 
 
 def merge_copies(
@@ -103,7 +98,7 @@ def merge_copies(
     def plan(view: View, portion: Changes) -> Plan[CopiesResult]:
         return _copies(view, portion.touched)
 
-    return _in_portions(store, COPIES, CopiesResult(), plan, _MOST, is_time_up, on_portion)
+    return _in_portions(store, COPIES, CopiesResult(), plan, is_time_up, on_portion)
 
 
 def merge_copies_of(
@@ -142,13 +137,12 @@ def _in_portions(
     phase: str,
     total: R,
     plan: Callable[..., Plan[R]],
-    most: int,
     is_time_up: TimeIsUp,
     on_portion: Callable[[int], None] | None,
 ) -> R:
     since, until = last_run(store.reader, phase_key(phase)).get("seq", 0), store.reader.index.offset.seq
     portions = changes_after(
-        store.reader, since, _WATCH.touched, until=until, most_memories=most, most_events=MOST_EVENTS
+        store.reader, since, _WATCH.touched, until=until, most_memories=_PORTION, most_events=MOST_EVENTS
     )
     for number, portion in enumerate(portions):
         if number and is_time_up():
@@ -243,11 +237,7 @@ def _is_mergeable(memory: StoredMemory) -> bool:
     return memory.source not in MADE_FROM_OTHERS and not is_evidence
 
 
-def _united(
-    reader: Reader,
-    pairs: Iterable[Near],
-    opposed: Mapping[str, set[str]],
-) -> list[_Union]:
+def _united(reader: Reader, pairs: Iterable[Near], opposed: Mapping[str, set[str]]) -> list[_Union]:
     """Return the unions of at least two memories. The nearest pairs come first.
 
     Parameters
@@ -255,26 +245,17 @@ def _united(
     opposed : mapping
         The contradicting memories by memory id.
     """
-    read = lru_cache(maxsize=_REMEMBERED)(lambda one: next(iter(reader.read([one])), None))
-    unions: dict[str, _Union] = {}
-
-    def union_of(one: str) -> _Union | None:
-        if one not in unions:
-            memory = read(one)
-            if memory is None or not _is_mergeable(memory):  # deleted meanwhile: the caller plans again
-                return None
-            return _Union.of(memory)
-        return unions[one]
-
-    for pair in sorted(pairs, key=lambda pair: (-pair.score, pair.one, pair.other)):
-        found = [union_of(pair.one), union_of(pair.other)]
-        if None in found or found[0] is found[1]:
-            continue
-        first, second = sorted((one for one in found if one is not None), key=lambda union: _rank(union.kept))
-        if first.fits(second, opposed):
-            first.take(second, pair)
-            unions |= dict.fromkeys((first.kept.id, *second.ids), first)
-    return list({one.kept.id: one for one in unions.values()}.values())
+    ordered = sorted(pairs, key=lambda pair: (-pair.score, pair.one, pair.other))
+    ids = dict.fromkeys(one for pair in ordered for one in (pair.one, pair.other))
+    unions = {one.id: _Union.of(one) for one in reader.read([*ids]) if _is_mergeable(one)}
+    for pair in ordered:
+        found = {unions.get(pair.one), unions.get(pair.other)} - {None}
+        if len(found) == 2:
+            first, second = sorted((one for one in found if one), key=lambda union: _rank(union.kept))
+            if first.fits(second, opposed):
+                first.take(second, pair)
+                unions |= dict.fromkeys(second.ids, first)
+    return [one for one in dict.fromkeys(unions.values()) if one.others]
 
 
 def _rank(memory: StoredMemory) -> tuple[bool, int, str, str]:

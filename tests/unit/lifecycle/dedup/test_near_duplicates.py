@@ -137,8 +137,7 @@ class TestMerged:
     def test_work_is_done_in_portions_and_an_interrupted_run_continues(
         self, store: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 4)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._PORTION", 4)
         for number in range(1, 13):
             keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
         seen: list[int] = []
@@ -162,8 +161,7 @@ class TestMerged:
     def test_the_first_portion_is_done_and_the_rest_waits_when_the_time_is_up(
         self, store: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 2)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._PORTION", 2)
         keep(store, memory(1), memory(2, LONGER), memory(3))
         result = merge_near_duplicates(store, is_time_up=lambda: True)
         assert (result.merged, result.complete) == (1, False)
