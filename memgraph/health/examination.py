@@ -36,7 +36,6 @@ from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import JournalError, KeyMissingError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.fold.tasks import WORKING
 from memgraph.index import snapshot
-from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.index.supersession import superseded
 from memgraph.journal import legacy
@@ -48,10 +47,10 @@ from memgraph.journal.opening import FILE, id_of, is_store, lost_journal, made_f
 from memgraph.journal.sql import DamagedDatabaseError
 from memgraph.journal.vectors import NamedVectors
 from memgraph.lifecycle.contradictions.resolution import pairs_among
+from memgraph.lifecycle.dedup.near import sharing
 from memgraph.lifecycle.dedup.near_duplicates import (
     PHASE,
     SLEEP_OVERLAP,
-    WordIndex,
     groups,
     linked,
     may_be_one,
@@ -389,12 +388,12 @@ def _repeated(
         members = slots[places].tolist()
         if new.isdisjoint(members):
             continue
-        texts = [frozenset(analyse(by_id[index.ids.names[slot]]["content"])) for slot in members]
-        words = WordIndex(texts, least=SLEEP_OVERLAP)
         for place, slot in enumerate(members):
-            earlier = [members[one] for one, _ in words.like(place) if one < place] if slot in new else []
-            if any(may_be_one(opposed, memory(one), memory(slot)) for one in earlier[:_MOST_JUDGED]):
-                yield slot
+            if slot in new:
+                others = np.array(members[:place], dtype=np.int64)
+                earlier = sharing(index, slot, others, share=SLEEP_OVERLAP, of_smaller=False, most=_MOST_JUDGED)
+                if any(may_be_one(opposed, memory(one), memory(slot)) for one in sorted(earlier)[:_MOST_JUDGED]):
+                    yield slot
 
 
 def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stack: ExitStack) -> Unwitnessed | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.dedup.same import Words, normal_form, same_statements
+from memgraph.lifecycle.dedup.facts import Words, fact_form, same_statements
 from memgraph.lifecycle.evidence.evidence import (
     CONFIDENCE,
     CONFIDENCE_AT_MOST,
@@ -57,7 +57,7 @@ _RETIRED_TEXT = "The feedback behind this rule was withdrawn."
 _SUBJECTS = frozenset(("it", "this", "that"))
 _IS = frozenset(("is", "was"))
 _TOO, _AGAIN, _INSTEAD = "too", "again", "instead"
-_STRESS = frozenset(normal_form("again still always really much way far"))
+_STRESS = frozenset(fact_form("again still always really much way far"))
 """Words that only stress a complaint that something is too much. Elsewhere they have a meaning: “run the tests again”."""
 
 
@@ -156,7 +156,7 @@ def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
 @lru_cache(maxsize=1 << 12)
 def _meaning(text: str) -> Words:
     """Return the words of a comment that carry its meaning."""
-    words = normal_form(text)
+    words = fact_form(text)
     if len(words) > 2 and words[0] in _SUBJECTS and words[1] in _IS:
         words = words[2:]
     if words[-1:] == (_INSTEAD,):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.index.analyser import analyse
-from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of
+from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import SemanticMemory
 from memgraph.text import lazy_re as re
@@ -180,7 +180,7 @@ def _without_politeness(clause: str) -> str:
 
 def _contradicts(message: str, rule: str) -> bool:
     """Return whether a sentence of the message and the rule contradict each other, as two statements of the user would."""
-    if not any(claim.is_rule or claim.is_denied for claim in claims_of(rule)):
+    if not rule.strip():
         return False
     older = SemanticMemory(content=rule[:MAX_CONTENT_CHARS], trust_class="user")
     for sentence in _ends_of(split_sentences(message, "claim")):

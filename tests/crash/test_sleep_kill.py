@@ -22,7 +22,7 @@ def experience(project: str) -> list[dict[str, Any]]:
     """Return a project's memories, with work for every phase."""
     run = f"Deploys of {project} run on Tuesdays after the tests have passed"
     facts = [f"The freeze of {project} holds until 2026-01-20", run, run.replace("the tests", "all of the tests")]
-    facts += [f"The {project} service listens on port {port}" for port in (8080, 9090)]
+    facts += [f"The port of the {project} service is {port}" for port in (8080, 9090)]
     memories: list[dict[str, Any]] = [{"type": "semantic", "content": text} for text in facts]
     memories += [{"type": "semantic", "content": f"Nobody asks for {project} any more", "relevance_score": 0.01}]
     failure = {

@@ -106,9 +106,7 @@ def test_what_remembering_replaced_is_in_force_again_after_the_printed_undo(done
 
 
 def test_a_search_reports_what_it_found(done: Callable[..., str]) -> None:
-    edited_in(
-        done, "Always use tabs for indentation in the Makefile", "Always use spaces for indentation in the Makefile"
-    )
+    edited_in(done, "The deploy port of the shop is 8080.", "The deploy port of the shop is 9090.")
     assert done("contradictions", "find").splitlines() == [
         "Compared 2 memories with the valid ones.",
         "1 memory replaced by a later one about the same thing; undo: memgraph undo.",

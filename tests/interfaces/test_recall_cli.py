@@ -224,17 +224,17 @@ def test_a_project_that_is_not_there_is_noticed(filled: Run) -> None:
 
 def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
     for port in (8080, 9090):
-        filled("observe", f"The billing service listens on port {port}", "--project", "shop")
+        filled("observe", f"The port of the billing service is {port}", "--project", "shop")
     result = filled("recall", "billing service port", "--project", "shop", "--format", "prefix")
     assert (
-        "'The billing service listens on port 9090' contradicts the older 'The billing service listens on port 8080'"
+        "'The port of the billing service is 9090' contradicts the older 'The port of the billing service is 8080'"
         in result.stderr
     )
     assert "contradict" not in result.stdout
     assert filled("recall", "billing service port", "--format", "sections").stdout.count("contradict") == 2
-    newer, older = [line for line in filled("recall", "billing service port").stdout.splitlines() if "listens" in line]
-    assert newer.startswith("- Fact: The billing service listens on port 9090. (")
-    assert older.startswith("- Fact: The billing service listens on port 8080. (")
+    newer, older = [line for line in filled("recall", "billing service port").stdout.splitlines() if "port of" in line]
+    assert newer.startswith("- Fact: The port of the billing service is 9090. (")
+    assert older.startswith("- Fact: The port of the billing service is 8080. (")
     assert older.endswith("older; contradicted by the newer line above)")
 
 

@@ -199,7 +199,7 @@ class _Filled:
             memory.store.insert_memories([failure(1), fix(2), failure(3)])
             self.ports = [
                 memory.store.insert_memory(
-                    {"type": "semantic", "content": f"The billing service listens on port {port}", "is_pinned": True}
+                    {"type": "semantic", "content": f"The port of the billing service is {port}", "is_pinned": True}
                 ).id
                 for port in (8080, 9090)
             ]

@@ -13,7 +13,8 @@ invalid from then on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import compress
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +32,9 @@ from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
-from memgraph.text import lazy_re as re
 
 _LATER_DAYS = 1.0
 """Statements that are at least this far apart are about different times."""
-_NEW_STATE = re.compile(
-    r"\b(?:no longer|any ?more|now|stopped|nowadays|these days|likes?|loves?|hates?|prefers?|wants?|always|never|must)\b",
-    re.IGNORECASE,
-)
-"""A denial with one of these reports a new state, or a rule or preference, which may change."""
 NO_CONFLICT = "they do not contradict each other"
 
 
@@ -55,8 +50,8 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
         return since(older) < since(newer)
     if isinstance(older, EpisodicMemory) and isinstance(newer, EpisodicMemory):
         return True  # both report changes, which follow each other
-    if conflict.kind == "judged" or (conflict.kind == "denial" and not _NEW_STATE.search(newer.content)):
-        return False
+    if conflict.kind in ("denial", "judged"):
+        return False  # being later alone does not make it truer
     return days_between(since(older), since(newer)) >= _LATER_DAYS and newer.confidence >= older.confidence
 
 
@@ -89,6 +84,23 @@ def _may_replace(conflict: Conflict, older: StoredMemory, newer: StoredMemory, n
     return newer.trust_class == "user" or not older.is_pinned
 
 
+def linked(
+    relation: Literal["SUPERSEDES", "CONTRADICTS"],
+    conflict: Conflict,
+    older: StoredMemory,
+    newer: StoredMemory,
+    now: str,
+) -> MemoryLinked:
+    """Return the event that links a newer memory to the older one that it conflicts with."""
+    ends = {"source_id": newer.id, "target_id": older.id}
+    return MemoryLinked(relation=relation, **ends, score=conflict.score, reason=conflict.noted, created_at=now)
+
+
+def related(source_id: str, target_id: str, now: str, reason: str = NO_CONFLICT) -> MemoryLinked:
+    """Return the event that relates two memories which do not conflict: linked memories are never compared."""
+    return MemoryLinked(source_id=source_id, relation="RELATED_TO", target_id=target_id, reason=reason, created_at=now)
+
+
 def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMemory:
     """Return the older memory as it is once the newer one replaces it: invalid from the time when that one holds."""
     ends = {"invalid_at": since(newer), "invalidation_reason": REPLACED, "updated_at": now}
@@ -109,17 +121,22 @@ def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = Non
 def still_open(reader: Reader, project_id: str | None = None) -> list[Contradiction]:
     """Return the result of `open_contradictions`."""
     with reader.frozen():
-        shown = reader.listed(project_id=project_id) & ~reader.superseded()
-        return _in_order_of_score(_contradiction(reader, ends) for ends in pairs_among(reader.index, shown))
+        return _contradictions(reader, reader.listed(project_id=project_id) & ~reader.superseded())
 
 
 def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
     """Return the contradictions in which one listed memory supersedes the other, in the same order."""
-    project_id = checked(Name | None, project_id, "project")
-    reader = store.reader
+    project_id, reader = checked(Name | None, project_id, "project"), store.reader
     with reader.frozen():
-        pairs = pairs_among(reader.index, reader.listed(project_id=project_id))
-        return _in_order_of_score(_contradiction(reader, ends) for ends in pairs if _is_replaced(reader, ends))
+        found = _contradictions(reader, reader.listed(project_id=project_id))
+        ends = [(one.newer.id, one.older.id) for one in found]
+        is_decided = [any(reader.record("SUPERSEDES", pair) for pair in (both, both[::-1])) for both in ends]
+    return list(compress(found, is_decided))
+
+
+def _contradictions(reader: Reader, shown: NDArray[np.bool_]) -> list[Contradiction]:
+    found = (_contradiction(reader, ends) for ends in pairs_among(reader.index, shown))
+    return sorted(found, key=lambda one: (-(one.score or 0.0), one.newer.id, one.older.id))
 
 
 def pairs_among(index: Index, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
@@ -127,15 +144,6 @@ def pairs_among(index: Index, shown: NDArray[np.bool_]) -> list[tuple[str, str]]
     sources, targets = index.links.pairs(RELATION_CODE["CONTRADICTS"])
     both = np.flatnonzero(shown[sources] & shown[targets])
     return sorted({(index.ids.names[sources[at]], index.ids.names[targets[at]]) for at in both})
-
-
-def _in_order_of_score(found: Iterable[Contradiction]) -> list[Contradiction]:
-    return sorted(found, key=lambda one: (-(one.score or 0.0), one.newer.id, one.older.id))
-
-
-def _is_replaced(reader: Reader, ends: tuple[str, str]) -> bool:
-    """Return whether one of two memories supersedes the other."""
-    return any(reader.record("SUPERSEDES", pair) is not None for pair in (ends, ends[::-1]))
 
 
 def _contradiction(reader: Reader, ends: tuple[str, str]) -> Contradiction:
@@ -205,13 +213,7 @@ def dismissal(
     store: AgentMemoryStore, source: str, target: str, *, reason: str | None = None
 ) -> list[MemoryLinked | MemoryUnlinked]:
     """Return the events by which two memories are related and neither contradicts nor supersedes the other; the last one is the new link."""
-    said = MemoryLinked(
-        source_id=source,
-        relation="RELATED_TO",
-        target_id=target,
-        reason=reason or NO_CONFLICT,
-        created_at=store.now(),
-    )
+    said = related(source, target, store.now(), reason or NO_CONFLICT)
     gone = [
         MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1])
         for relation in ("CONTRADICTS", "SUPERSEDES")

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
-from memgraph.lifecycle.contradictions.conflict import Conflict, conflict_of, ended_by, likelihood, may_conflict
-from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, is_decided, replaced_by, replaces
+from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, likelihood, may_conflict
+from memgraph.lifecycle.contradictions.resolution import is_decided, linked, related, replaced_by, replaces
+from memgraph.lifecycle.dedup.near import near
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
+from memgraph.lifecycle.run.runner import Plan, View, account, added, carry_out, commits_by_task
 from memgraph.logs import logger_of
 from memgraph.model.base import Seconds, checked
 from memgraph.model.events.memories import (
@@ -43,7 +44,7 @@ from memgraph.model.events.memories import (
     MemoryUnlinked,
     RecordPatch,
 )
-from memgraph.model.events.payload import Actor, Payload
+from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import (
     CONTRADICTIONS,
     AccessRecorded,
@@ -52,23 +53,20 @@ from memgraph.model.events.records import (
     ProcedureMeasured,
 )
 from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
-from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory, Vector
+from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.model.results.learning import COUNTING_SOURCE, ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
-from memgraph.store.query import Reader
-from memgraph.text.words import overlap
+from memgraph.store.commit.records import Write
+from memgraph.store.query import Mask, Reader
 
 logger = logger_of(__name__)
 NEAR = 0.5
 """Minimum cosine of two memories that are compared: 50 of 60 contradictions in free wording had it, 34 a cosine of 0.6."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
-_RAREST = 6
-_MOST_HOLDERS = 2_000
 _MOST_NEAR = 16
-_BLOCK, _FEW = 8_192, 8
 _BATCH = 500
 _MOST_REREAD = 5_000
 """After this many irrelevant events a run still records its progress."""
@@ -82,7 +80,6 @@ _WATCH = Watch(
     (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
     frozenset(RecordPatch.model_fields) - _COMPARED,
 )
-Mask = NDArray[np.bool_]
 
 
 class Batch(NamedTuple):
@@ -231,17 +228,16 @@ def near_pairs(reader: Reader, memory_ids: Iterable[str], may: Permits = everyth
     slots = [slot for one in dict.fromkeys(memory_ids) if (slot := index.slot(one)) >= 0 and told[slot]]
     memories = {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
     rivals = told & may(reader)
-    near: dict[int, dict[int, float]] = {}
+    found: dict[int, dict[int, float]] = {}
     for scope, group in groupby(sorted(memories, key=partial(_scope_of, index)), partial(_scope_of, index)):
         others = np.flatnonzero(rivals & _fits(index, scope))
-        near |= _near(reader, {slot: memories[slot] for slot in group}, others)
-    lacking = sorted({other for found in near.values() for other in found} - memories.keys())
+        found |= _near(reader, {slot: memories[slot] for slot in group}, others)
+    lacking = sorted({other for nearest in found.values() for other in nearest} - memories.keys())
     known = memories | dict(zip(lacking, _read(reader, lacking), strict=True))
     seen: set[frozenset[int]] = set()
     for slot in memories:
         linked = _linked(index, slot)
-        names = index.ids.names
-        for other, cosine in sorted(near.get(slot, {}).items(), key=lambda item: (-item[1], names[item[0]])):
+        for other, cosine in sorted(found[slot].items(), key=lambda item: (-item[1], index.ids.names[item[0]])):
             pair = frozenset([slot, other])
             if pair not in seen and _is_compared(known[other]):
                 seen.add(pair)
@@ -284,54 +280,13 @@ def _fits(index: Index, scope: Sequence[int]) -> Mask:
 def _near(
     reader: Reader, memories: Mapping[int, StoredMemory], others: NDArray[np.int64]
 ) -> dict[int, dict[int, float]]:
-    """Return for each memory the few others that are near, and how near: by vectors, by words without one, by what it says has ended."""
-    near: dict[int, dict[int, float]] = {slot: {} for slot in memories}
-    own = [slot for slot in memories if memories[slot].embedding is not None]
-    has_vector = reader.has_vector(others)
-    with_vector = others[has_vector]
-    for block, cosines in _cosines(reader, [memories[slot].embedding for slot in own], with_vector):
-        for row, at in zip(*(places.tolist() for places in np.nonzero(cosines >= NEAR)), strict=True):
-            near[own[row]][int(block[at])] = float(cosines[row, at])
+    """Return for each memory the few others that are near, and how near, and with 0 those that report what it says has ended."""
+    found = near(reader, list(memories), others, cosine=NEAR, share=_OVERLAP, of_smaller=True, most=_MOST_NEAR)
     for slot, memory in memories.items():
-        found = near[slot]
-        found.pop(slot, None)
-        near[slot] = found = dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NEAR])
-        unseen = others if memory.embedding is None else others[~has_vector]
-        found |= _sharing(reader.index, slot, unseen)
         for terms in ended_by(memory.content):
-            held = _holding(reader.index, terms, others)
-            found |= {int(other): 0.0 for other in held[-_MOST_NEAR:] if other not in found and other != slot}
-    return near
-
-
-def _cosines(
-    reader: Reader, vectors: Sequence[Vector | None], others: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
-    """Yield blocks of slots with their cosines to some vectors, shape (vectors, slots): of a few by a search, of many by products."""
-    if not vectors or not len(others):
-        return
-    if len(vectors) <= _FEW:
-        found = [reader.cosines(vector, others, only_near=True) for vector in vectors if vector is not None]
-        yield others, np.round(np.array(found), 6)
-        return
-    matrix = np.array(vectors, dtype=np.float32)
-    for start in range(0, len(others), _BLOCK):
-        block = others[start : start + _BLOCK]
-        yield block, np.round(matrix @ reader.vectors(block).T, 6)
-
-
-def _sharing(index: Index, slot: int, others: NDArray[np.int64]) -> dict[int, float]:
-    """Return those that share most of a memory's rarest terms and half of the shorter text, with the cosine `NEAR`."""
-    if not len(others):
-        return {}
-    own = set(index.sequences.get(slot).tolist())
-    postings = sorted((index.postings.get(code)[0] for code in own), key=len)
-    telling = [slots[-_MOST_HOLDERS:] for slots in postings if len(slots) > 1][:_RAREST]
-    holders, shared = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *telling]), return_counts=True)
-    fit = np.isin(holders, others) & (holders != slot)
-    first = holders[fit][np.argsort(-shared[fit], kind="stable")][: 4 * _MOST_NEAR].tolist()
-    alike = ((overlap(own, set(index.sequences.get(other).tolist()), of_smaller=True), other) for other in first)
-    return {other: NEAR for share, other in sorted(alike, reverse=True)[:_MOST_NEAR] if share >= _OVERLAP}
+            held = _holding(reader.index, terms, others)[-_MOST_NEAR:].tolist()
+            found[slot] = {other: 0.0 for other in held if other != slot} | found[slot]
+    return found
 
 
 def _holding(index: Index, terms: Sequence[str], others: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -385,14 +340,11 @@ def _planned_and_noted(view: View, step: Batch, said: Mapping[tuple[str, str], J
 
 
 def _planned(
-    view: View,
-    step: Batch,
-    said: Mapping[tuple[str, str], Judgement] | None = None,
-    may: Permits = everything,
+    view: View, step: Batch, said: Mapping[tuple[str, str], Judgement] | None = None, may: Permits = everything
 ) -> Plan[ContradictionResult]:
     """Compare some memories and plan the links for what is found."""
     reader, now = view.reader, view.now
-    writes: list[tuple[str | None, Payload]] = []
+    writes: list[tuple[str | None, list[Write]]] = []
     contradicting: list[str] = []
     retired: set[str] = set()
     replaced = 0
@@ -403,32 +355,26 @@ def _planned(
         if older.invalid_at is not None and older.invalid_at <= since(newer):
             continue  # each is valid in its own period
         judgement = (said or {}).get((older.content, newer.content), "unsure")
-        between = partial(MemoryLinked, source_id=newer.id, target_id=older.id, created_at=now)
+        link = partial(linked, older=older, newer=newer, now=now)
         if judgement == "compatible":
-            writes.append((newer.task_id, between(relation="RELATED_TO", reason=NO_CONFLICT)))
-        conflict = conflict_of(older, newer) if judgement == "unsure" else _judgement(judgement, cosine)
+            writes.append((newer.task_id, [related(newer.id, older.id, now)]))
+            continue
+        said_so = Conflict("judged", max(cosine, 0.01), NOTED["judged"], is_stated=judgement == "replaces")
+        conflict = conflict_of(older, newer) if judgement == "unsure" else said_so
         if conflict is None:
             continue
-        found = partial(between, score=conflict.score, reason=conflict.noted)
         if not is_known and replaces(conflict, older, newer, now=now):
-            writes += [
-                (newer.task_id, found(relation="SUPERSEDES")),
-                (newer.task_id, revised(older, replaced_by(newer, older, now))),
-            ]
+            ended = revised(older, replaced_by(newer, older, now))
+            writes.append((newer.task_id, [link("SUPERSEDES", conflict), ended]))
             retired.add(older.id)
             replaced += 1
             continue
         if not is_known:
-            writes.append((newer.task_id, found(relation="CONTRADICTS")))
+            writes.append((newer.task_id, [link("CONTRADICTS", conflict)]))
             contradicting.append(newer.id)
         if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
-            writes.append((newer.task_id, found(relation="SUPERSEDES")))
+            writes.append((newer.task_id, [link("SUPERSEDES", conflict)]))
             retired.add(older.id)
-    ordered = sorted(writes, key=lambda write: write[0] or "")
-    commits = [
-        Commit([event for _, event in group], task_id)
-        for task_id, group in groupby(ordered, key=lambda write: write[0])
-    ]
     in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
     result = ContradictionResult(
         looked_at=sum((slot := reader.index.slot(one)) >= 0 and bool(in_force[slot]) for one in step.memory_ids),
@@ -437,11 +383,4 @@ def _planned(
         replaced=replaced,
         memory_ids=list(dict.fromkeys(contradicting)),
     )
-    return Plan(result, commits)
-
-
-def _judgement(said: Judgement, cosine: float) -> Conflict | None:
-    """Return what a judge said as a conflict; None if it sees none."""
-    if said == "compatible":
-        return None
-    return Conflict("judged", max(cosine, 0.01), "a model judged so", is_stated=said == "replaces")
+    return Plan(result, commits_by_task(writes))

@@ -14,50 +14,34 @@ from functools import partial
 import numpy as np
 
 from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.contradictions.resolution import is_decided, still_open
+from memgraph.lifecycle.contradictions.resolution import is_decided, linked, still_open
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
-from memgraph.model.events.memories import MemoryLinked, MemoryRevised, RecordPatch
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
+from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.records import phase_key
 from memgraph.model.link import since
-from memgraph.model.results.learning import Contradiction, TemporalResult
+from memgraph.model.results.learning import TemporalResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import MONTHS, month_of, span
 from memgraph.text.sentences import split_sentences
 
-_MONTH = "|".join([*MONTHS, "Sept", *(month[:3] for month in MONTHS)])
-_DATE = (
-    r"(?:the\s+)?(?:end\s+of\s+)?(?:"
-    r"(?P<iso_year>\d{4})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)"
-    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\.?,?\s+(?P<year>\d{{4}})"
-    rf"|(?P<month_first>{_MONTH})\.?\s+(?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year_last>\d{{4}})"
-    rf"|(?P<month_alone>{_MONTH})\.?\s+(?P<year_of_month>\d{{4}})"
-    r"|(?P<dotted_day>\d{1,2})\.(?P<dotted_month>\d{1,2})\.(?P<dotted_year>\d{4})"
-    r"|(?P<year_alone>\d{4})(?=\s*(?:[.,;:!?)]|$))"
-    r")(?![\w/.-]*\d)"
-)
-_FORMS = (
-    ("iso_year", "iso_month", "iso_day"),
-    ("year", "month", "day"),
-    ("year_last", "month_first", "day_second"),
-    ("year_of_month", "month_alone", None),
-    ("dotted_year", "dotted_month", "dotted_day"),
-    ("year_alone", None, None),
-)
-"""The groups that hold year, month and day."""
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_MONTH = "|".join(dict.fromkeys([*MONTHS, "Sept", *(month[:3] for month in MONTHS)]))
 _END = re.compile(
-    r"\b(?:until|till|up\s+to|through|no\s+later\s+than|valid\s+(?:to|thru)|(?:expires?|ends?)(?:\s+(?:on|in|with\s+the\s+end\s+of))?)\s+"
-    + _DATE,
+    r"\b(?:until|till|up to|through|valid to|(?:expires?|ends?)(?: on| in)?)\s+(?:the\s+)?(?:end\s+of\s+)?(?:"
+    r"(?P<iso>\d{4}-\d\d-\d\d)"
+    rf"|(?:(?P<day>{_DAY})\s+)?(?P<month>{_MONTH})\b\.?(?:\s+(?P<day_after>{_DAY})\b)?,?\s+(?P<year>\d{{4}})"
+    r"|(?P<year_alone>\d{4})(?=\s*(?:[.,;:!?)]|$)))(?![\w/.-]*\d)",
     re.IGNORECASE,
 )
-_SIGN = re.compile(r"\b(?:until|till|up\s+to|through|later\s+than|valid\s+(?:to|thru)|expires?|ends?)\b", re.IGNORECASE)
-_PAST = re.compile(r"\b(?:was|were|had|did|been|used to)\b|\bsince\b", re.IGNORECASE)
-_NOT = re.compile(r"\b(?:not|never|no(?!\s+later)|cannot|nor|neither|without)\b|n['’]t\b", re.IGNORECASE)
+_NO_END = re.compile(
+    r"\b(?:was|were|had|did|been|used to|since|not|never|no|cannot|nor|neither|without)\b|n['’]t\b", re.IGNORECASE
+)
+"""What makes of an end a past state or a beginning: “was down until”, “not available until”."""
 PHASE = "temporal"
 STATED = "its own end has passed: the text says until when it holds"
 """The reason given when a fact is invalidated."""
@@ -73,39 +57,24 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
         Called after every thousand facts; stops the run if it returns true.
     """
     total = TemporalResult()
-    for ids in _facts(store.reader):
+    with store.reader.frozen():
+        index = store.reader.index
+        lasting = store.reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
+        ids = [index.ids.names[slot] for slot in np.flatnonzero(lasting).tolist()]
+    for start in range(0, len(ids), _BATCH):
         if is_time_up():
             return total.model_copy(update={"complete": False})
-        total = added(total, carry_out(store, partial(_expired, ids=ids)).result)
+        total = added(total, carry_out(store, partial(_expired, ids=ids[start : start + _BATCH])).result)
     return added(total, carry_out(store, _replaced, attempts=1).result)
 
 
-def _facts(reader: Reader) -> Iterator[list[str]]:
-    """Yield in batches the ids of facts in force without an end of validity, each batch from one write scope."""
-    with reader.frozen():
-        index = reader.index
-        mask = reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
-        slots = np.flatnonzero(mask)
-        task, seq = index.column("task")[slots], index.column("seq")[slots]
-        slots = slots[np.lexsort((seq, task))]
-        tasks = index.column("task")[slots]
-        parts = np.split(slots, np.flatnonzero(np.diff(tasks)) + 1)
-        batches = [
-            [index.ids.names[slot] for slot in part[start : start + _BATCH].tolist()]
-            for part in parts
-            for start in range(0, len(part), _BATCH)
-        ]
-    yield from batches
-
-
 def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
-    """Plan to invalidate expired facts of one write scope."""
+    """Plan to invalidate expired facts."""
     stating = [(row, end) for row in view.reader.rows(ids) if (end := _end_of(row)) is not None]
     over = [(row, end) for row, end in stating if end <= view.now]
-    ended = [_ended(row, end, view.now) for row, end in over if not row.get("is_pinned", False)]
-    commits = [Commit(ended, over[0][0].get("task_id"))] if ended else []
+    ended = [(row, end) for row, end in over if not row.get("is_pinned", False)]
     result = TemporalResult(looked_at=len(stating), expired=len(ended), ended_but_pinned=len(over) - len(ended))
-    return Plan(result, commits)
+    return Plan(result, commits_by_task((row.get("task_id"), [_ended(row, end, view.now)]) for row, end in ended))
 
 
 def _end_of(row: Row) -> str | None:
@@ -126,23 +95,14 @@ def _replaced(view: View) -> Plan[TemporalResult]:
     gone: set[str] = set()
     commits = []
     for pair in found:
-        began = since(pair.newer)
-        if not max(pair.found_at or "", run.get("applied_at", "")) < began <= view.now:
+        older, newer, conflict = pair.older, pair.newer, conflict_of(pair.older, pair.newer)
+        has_begun = max(pair.found_at or "", run.get("applied_at", "")) < since(newer) <= view.now
+        if not has_begun or conflict is None or gone & {newer.id, older.id}:
             continue
-        if gone & {pair.newer.id, pair.older.id} or (link := _replacing(pair, view.now)) is None:
-            continue
-        commits.append(Commit([link], pair.newer.task_id))
-        gone.add(pair.older.id)
+        if is_decided(conflict, older, newer, is_confirmed=False, now=view.now):
+            commits.append(Commit([linked("SUPERSEDES", conflict, older, newer, view.now)], newer.task_id))
+            gone.add(older.id)
     return Plan(TemporalResult(looked_at=len(found), replaced=len(commits)), commits)
-
-
-def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:
-    conflict = conflict_of(pair.older, pair.newer)
-    if conflict is None or not is_decided(conflict, pair.older, pair.newer, is_confirmed=False, now=now):
-        return None
-    said = {"score": conflict.score, "reason": conflict.noted, "created_at": now}
-    ends = {"source_id": pair.newer.id, "target_id": pair.older.id}
-    return MemoryLinked(relation="SUPERSEDES", **ends, **said)
 
 
 def stated_end(text: str, recorded_at: str) -> str | None:
@@ -150,17 +110,14 @@ def stated_end(text: str, recorded_at: str) -> str | None:
 
     The named day, month or year is the last one in which it holds, in UTC; of several the latest counts.
 
-    A fact that is retired too early is lost to recall. So every sentence must state an end; the end must be an unambiguous day,
-    month or year (03/04/2026 is not), and lie after the fact was recorded: an earlier one is history and stays true. Past states
-    ("was down until") and beginnings ("not available until") state no end.
+    A fact that is retired too early is lost to recall. So every sentence must state an end, it must be an unambiguous day,
+    month or year (03/04/2026 is not), and lie after the fact was recorded: an earlier one is history and stays true.
 
     Parameters
     ----------
     recorded_at : str
         When the text was recorded: canonical time.
     """
-    if not _SIGN.search(text):
-        return None
     ends = []
     for sentence in filter(None, (part.strip() for part in split_sentences(text, "end"))):
         found = [end for end in _ends(sentence) if end > recorded_at]
@@ -171,25 +128,17 @@ def stated_end(text: str, recorded_at: str) -> str | None:
 
 
 def _ends(sentence: str) -> Iterator[str]:
+    """Yield the moments after the days, months or years that a sentence names as ends."""
     for match in _END.finditer(sentence):
-        before = sentence[: match.start()]
-        if _PAST.search(before) or _NOT.search(before):
+        if _NO_END.search(sentence[: match.start()]):
             continue
-        if (end := _after(match)) is not None:
-            yield end
+        year, month, day = (match["iso"] or "").split("-") if match["iso"] else _named(match)
+        found = span(int(year), int(month) if month else None, int(day) if day else None)
+        if found is not None:
+            yield to_iso(found[1])
 
 
-def _after(match: re.Match[str]) -> str | None:
-    """Return the moment after the named day, month or year; None if there is no such date."""
-    named = match.groupdict()
-    year, month, day = next(
-        (named[one], named[two] if two else None, named[three] if three else None)
-        for one, two, three in _FORMS
-        if named[one]
-    )
-    found = span(int(year), _month(month) if month else None, int(day) if day else None)
-    return to_iso(found[1]) if found else None
-
-
-def _month(named: str) -> int:
-    return int(named) if named.isdecimal() else month_of(named)
+def _named(match: re.Match[str]) -> tuple[str, str, str]:
+    """Return the year, month and day of a date in words; "" for what it does not name."""
+    day = (match["day"] or match["day_after"] or "").rstrip("stndrh")
+    return match["year"] or match["year_alone"], str(month_of(match["month"])) if match["month"] else "", day

@@ -9,7 +9,8 @@ import numpy as np
 
 from memgraph.index.analyser import analyse
 from memgraph.index.index import scope_name
-from memgraph.lifecycle.dedup.same import is_equal, same
+from memgraph.lifecycle.dedup.facts import is_equal
+from memgraph.lifecycle.dedup.same import same
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore

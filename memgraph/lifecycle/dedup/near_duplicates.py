@@ -14,35 +14,34 @@ are kept unchanged and count again after `unsupersede`; a pair that was separate
 result has the higher relevance and the higher confidence, but nothing from a memory that is trusted less.
 
 New memories are processed in portions, in the order in which they were written, each portion against everything before it; so a
-portion takes about a second whatever the size of the store, depends on the store's content alone, and an interrupted run continues
-after its last complete portion.
+portion depends on the store's content alone, and an interrupted run continues after its last complete portion.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from math import ceil
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.dedup.duplicates import equal_memories
+from memgraph.lifecycle.dedup.facts import is_equal
 from memgraph.lifecycle.dedup.merge import NEAR_DUPLICATE, SAME_TEXT, joined, merge_writes
-from memgraph.lifecycle.dedup.same import is_equal, same, stands_for_both
+from memgraph.lifecycle.dedup.near import Slots, near
+from memgraph.lifecycle.dedup.same import same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_of
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
 from memgraph.model.results.learning import MADE_FROM_OTHERS, CopiesResult, MergeResult
+from memgraph.model.similarity import cosine_similarity
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.commit.records import Write
@@ -53,23 +52,17 @@ PHASE, COPIES = "near-duplicates", "copies"
 SLEEP_COSINE = 0.9
 """Minimum cosine: the strictest, because here each memory is compared with all of its group, whatever their sources."""
 SLEEP_OVERLAP = 0.7
-"""Texts without vectors are compared if they share more than this fraction of their terms (seed 1)."""
+"""Texts without vectors are compared if they share at least this fraction of their terms (seed 1)."""
 _GROUP_COLUMNS = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
 _COPY_COLUMNS = ("project", "task", "tier", "domain")
-_BLOCK = 256
-_LOOKED_AT = 64
+_LOOKED_AT = 16
 """Of the memories that are near one, this many are compared with it."""
-_REMEMBERED = 5_000
-_COMPARED = 2_000_000
-_FEWEST, _MOST = 64, 1_000
-"""Minimum and maximum size of a portion; in between, a portion is sized for about `_COMPARED` compared pairs."""
+_PORTION = 500
 _WATCH = Watch(
     (AccessRecorded,), frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
 )
 """Events that can change which memories say the same."""
 
-Slots = NDArray[np.int64]
-Terms = frozenset[str]
 R = TypeVar("R", MergeResult, CopiesResult)
 
 
@@ -88,8 +81,7 @@ def merge_near_duplicates(
         Called after each portion but the last with the last journal event covered, so that the caller can record the
         progress and a later run can continue from there.
     """
-    most = min(max(_FEWEST, _COMPARED // max(1, len(store.reader.index))), _MOST)
-    return _in_portions(store, PHASE, MergeResult(), _near_duplicates, most, is_time_up, on_portion)
+    return _in_portions(store, PHASE, MergeResult(), _near_duplicates, is_time_up, on_portion)
 
 
 def merge_copies(
@@ -106,7 +98,7 @@ def merge_copies(
     def plan(view: View, portion: Changes) -> Plan[CopiesResult]:
         return _copies(view, portion.touched)
 
-    return _in_portions(store, COPIES, CopiesResult(), plan, _MOST, is_time_up, on_portion)
+    return _in_portions(store, COPIES, CopiesResult(), plan, is_time_up, on_portion)
 
 
 def merge_copies_of(
@@ -145,13 +137,12 @@ def _in_portions(
     phase: str,
     total: R,
     plan: Callable[..., Plan[R]],
-    most: int,
     is_time_up: TimeIsUp,
     on_portion: Callable[[int], None] | None,
 ) -> R:
     since, until = last_run(store.reader, phase_key(phase)).get("seq", 0), store.reader.index.offset.seq
     portions = changes_after(
-        store.reader, since, _WATCH.touched, until=until, most_memories=most, most_events=MOST_EVENTS
+        store.reader, since, _WATCH.touched, until=until, most_memories=_PORTION, most_events=MOST_EVENTS
     )
     for number, portion in enumerate(portions):
         if number and is_time_up():
@@ -213,7 +204,7 @@ class _Union:
             return False  # a failure is the same only as a failure
         if len({one.speaker for one in every} - {None}) > 1:
             return False  # what two speakers say in equal words are two statements
-        return same(self.text, other.text)
+        return _are_near(self.text, other.text) and same(self.text, other.text)
 
     def take(self, other: _Union, near: Near) -> None:
         """Unite with another union, whose memories are gone."""
@@ -233,17 +224,20 @@ def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: Store
     return _is_mergeable(kept) and _is_mergeable(other) and _Union.of(kept).fits(_Union.of(other), opposed)
 
 
+def _are_near(one: StoredMemory, other: StoredMemory) -> bool:
+    if is_equal(one.content, other.content):
+        return True
+    if one.embedding is not None and other.embedding is not None:
+        return round(cosine_similarity(one.embedding, other.embedding), 6) >= SLEEP_COSINE
+    return overlap(set(analyse(one.content)), set(analyse(other.content))) >= SLEEP_OVERLAP
+
+
 def _is_mergeable(memory: StoredMemory) -> bool:
     is_evidence = memory.type == "episodic" and not memory.evidence_build_ids
     return memory.source not in MADE_FROM_OTHERS and not is_evidence
 
 
-def _united(
-    reader: Reader,
-    pairs: Iterable[Near],
-    opposed: Mapping[str, set[str]],
-    is_near: Callable[[str, str], bool] = lambda _one, _other: True,
-) -> list[_Union]:
+def _united(reader: Reader, pairs: Iterable[Near], opposed: Mapping[str, set[str]]) -> list[_Union]:
     """Return the unions of at least two memories. The nearest pairs come first.
 
     Parameters
@@ -251,26 +245,17 @@ def _united(
     opposed : mapping
         The contradicting memories by memory id.
     """
-    read = lru_cache(maxsize=_REMEMBERED)(lambda one: next(iter(reader.read([one])), None))
-    unions: dict[str, _Union] = {}
-
-    def union_of(one: str) -> _Union | None:
-        if one not in unions:
-            memory = read(one)
-            if memory is None or not _is_mergeable(memory):  # deleted meanwhile: the caller plans again
-                return None
-            return _Union.of(memory)
-        return unions[one]
-
-    for near in sorted(pairs, key=lambda near: (-near.score, near.one, near.other)):
-        found = [union_of(near.one), union_of(near.other)]
-        if None in found or found[0] is found[1]:
-            continue
-        first, second = sorted((one for one in found if one is not None), key=lambda union: _rank(union.kept))
-        if is_near(first.text.id, second.text.id) and first.fits(second, opposed):
-            first.take(second, near)
-            unions |= dict.fromkeys((first.kept.id, *second.ids), first)
-    return list({one.kept.id: one for one in unions.values()}.values())
+    ordered = sorted(pairs, key=lambda pair: (-pair.score, pair.one, pair.other))
+    ids = dict.fromkeys(one for pair in ordered for one in (pair.one, pair.other))
+    unions = {one.id: _Union.of(one) for one in reader.read([*ids]) if _is_mergeable(one)}
+    for pair in ordered:
+        found = {unions.get(pair.one), unions.get(pair.other)} - {None}
+        if len(found) == 2:
+            first, second = sorted((one for one in found if one), key=lambda union: _rank(union.kept))
+            if first.fits(second, opposed):
+                first.take(second, pair)
+                unions |= dict.fromkeys(second.ids, first)
+    return [one for one in dict.fromkeys(unions.values()) if one.others]
 
 
 def _rank(memory: StoredMemory) -> tuple[bool, int, str, str]:
@@ -279,15 +264,15 @@ def _rank(memory: StoredMemory) -> tuple[bool, int, str, str]:
 
 def _commits(view: View, unions: Sequence[_Union], reason: str) -> list[Commit]:
     """Return the merges into the memories that stay: a union is committed as a whole, so that an interrupted run comes to the same ones."""
-    merges = defaultdict[str | None, list[list[Write]]](list)
+    merges = list[tuple[str | None, list[Write]]]()
     for union in unions:
         kept, writes = union.kept, list[Write]()
-        for other, near in union.others:
+        for other, pair in union.others:
             after = joined(kept, other, view.now, view.config.forgetting_curve, takes_text=other is union.text)
-            writes += merge_writes(kept, other, after, score=near.score, reason=reason, now=view.now)
+            writes += merge_writes(kept, other, after, score=pair.score, reason=reason, now=view.now)
             kept = after
-        merges[kept.task_id].append(writes)
-    return [commit for task, units in merges.items() for commit in commits_of(task, units)]
+        merges.append((kept.task_id, writes))
+    return commits_by_task(merges)
 
 
 def _copies(
@@ -321,122 +306,28 @@ def _copies(
 
 def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
     """Plan the merges of a portion with everything recorded up to its end."""
-    reader = view.reader
+    reader, pairs, looked_at = view.reader, list[Near](), 0
     with reader.frozen():
-        index = reader.index
-        there = comparable(reader)
+        index, there, has_vector = reader.index, comparable(reader), reader.has_vector()
         if not portion.is_last:
             there &= index.column("seq") <= portion.through_seq
-        slots = np.flatnonzero(there)
-        is_new = _is_new(index, portion.touched)[slots]
-        compared = [_Group(reader, slots[at], is_new[at]) for at in groups(index, slots) if is_new[at].any()]
+        slots, is_new, names = np.flatnonzero(there), _is_new(index, portion.touched), index.ids.names
+        for members in (slots[places] for places in groups(index, slots)):
+            new = members[is_new[members]].tolist()
+            looked_at += len(new)
+            found = near(
+                reader, new, members, cosine=SLEEP_COSINE, share=SLEEP_OVERLAP, of_smaller=False, most=_LOOKED_AT
+            )
+            for slot, others in found.items():
+                for other, score in others.items():
+                    one, its = sorted((names[slot], names[other]))
+                    pairs.append(Near(score, one, its, not (has_vector[slot] and has_vector[other])))
         opposed = linked(index, "CONTRADICTS")
-    unions = [union for group in compared for union in _united(reader, group.pairs(), opposed, group.is_near)]
-    merged = [near for one in unions for _, near in one.others]
-    looked_at = sum(int(group.is_new.sum()) for group in compared)
-    by_words = sum(near.is_by_words for near in merged)
+    unions = _united(reader, pairs, opposed)
+    merged = [pair for union in unions for _, pair in union.others]
+    by_words = sum(pair.is_by_words for pair in merged)
     result = MergeResult(looked_at=looked_at, merged=len(merged), by_words=by_words)
     return Plan(result, _commits(view, unions, NEAR_DUPLICATE))
-
-
-class _Group:
-    """Memories that may be compared with each other, by their place.
-
-    Parameters
-    ----------
-    slots : ndarray of int
-        Index slots of the members.
-    is_new : ndarray of bool
-        Which members are new; the others were compared with each other before.
-    """
-
-    def __init__(self, reader: Reader, slots: Slots, is_new: Mask) -> None:
-        self.is_new = is_new
-        self._ids = [reader.index.ids.names[slot] for slot in slots.tolist()]
-        self._place = {one: place for place, one in enumerate(self._ids)}
-        self._has_vector = reader.has_vector(slots)
-        kept = reader.vectors(slots[self._has_vector])
-        norms = np.linalg.norm(kept, axis=1, keepdims=True)
-        self._units = np.zeros((len(slots), kept.shape[1]), dtype=np.float32)
-        self._units[self._has_vector] = kept / np.where(norms == 0, 1.0, norms)
-        self._words: WordIndex | None = None
-        if not self._has_vector.all():
-            content = {row["id"]: row["content"] for row in reader.rows(self._ids)}
-            terms = [frozenset(analyse(content.get(one, ""))) for one in self._ids]
-            self._words = WordIndex(terms, least=SLEEP_OVERLAP)
-
-    def pairs(self) -> Iterator[Near]:
-        """Yield the near pairs of which one is new."""
-        new = np.flatnonzero(self.is_new)
-        for start in range(0, len(new), _BLOCK):
-            block = new[start : start + _BLOCK]
-            cosines = np.round((self._units[block] @ self._units.T).astype(np.float64), 6)
-            for place, row in zip(block.tolist(), cosines, strict=True):
-                found = [(float(row[other]), other, False) for other in np.flatnonzero(row >= SLEEP_COSINE).tolist()]
-                found += [(share, other, True) for other, share in self._by_words(place)]
-                for score, other, is_by_words in sorted(found, key=lambda one: (-one[0], one[1]))[: _LOOKED_AT + 1]:
-                    one, its = sorted((self._ids[place], self._ids[other]))
-                    if one != its:
-                        yield Near(score, one, its, is_by_words)
-
-    def is_near(self, one: str, other: str) -> bool:
-        """Return whether two members are near each other."""
-        place, its = self._place[one], self._place[other]
-        if self._has_vector[place] and self._has_vector[its]:
-            return bool(round(float(self._units[place] @ self._units[its]), 6) >= SLEEP_COSINE)
-        return any(found == its for found, _ in self._by_words(place))
-
-    def _by_words(self, place: int) -> list[tuple[int, float]]:
-        if self._words is None:
-            return []
-        both = self._has_vector & self._has_vector[place]
-        return [(other, round(share, 6)) for other, share in self._words.like(place) if not both[other]]
-
-
-class WordIndex:
-    """Texts by their rarest terms.
-
-    Two sets with an overlap above `t` have a term in common among the first ``|x| − ⌈t·|x|⌉ + 1`` terms of each, for
-    any order of all terms (prefix filter: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007). With the rarest
-    terms first, few texts must be compared, and no match is missed.
-
-    Parameters
-    ----------
-    terms : sequence of frozenset of str
-        Terms of each text; a text is identified by its place.
-    least : float
-        In (0, 1): texts match if their overlap is greater.
-    """
-
-    def __init__(self, terms: Sequence[Terms], *, least: float) -> None:
-        self._least = least
-        self._terms = list(terms)
-        frequency = Counter(term for one in terms for term in one)
-        ordered = sorted(frequency, key=lambda term: (frequency[term], term))
-        self._rank = {term: rank for rank, term in enumerate(ordered)}
-        self._holders: defaultdict[str, list[int]] = defaultdict(list)
-        for place in range(len(self._terms)):
-            self._enter(place)
-
-    def like(self, place: int) -> list[tuple[int, float]]:
-        """Return (place, overlap) of the texts that match one."""
-        own = self._terms[place]
-        others = {other for term in self._rarest(own) for other in self._holders[term]} - {place}
-        low, high = self._least * len(own), len(own) / self._least
-        found = []
-        for other in sorted(others):
-            theirs = self._terms[other]
-            if low < len(theirs) < high and (share := overlap(own, theirs)) > self._least:
-                found.append((other, share))
-        return found
-
-    def _enter(self, place: int) -> None:
-        for term in self._rarest(self._terms[place]):
-            self._holders[term].append(place)
-
-    def _rarest(self, terms: Terms) -> list[str]:
-        number = len(terms) - ceil(self._least * len(terms)) + 1 if terms else 0
-        return sorted(terms, key=self._rank.__getitem__)[:number]
 
 
 def comparable(reader: Reader) -> Mask:

@@ -19,8 +19,9 @@ import numpy as np
 
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
 from memgraph.lifecycle.dedup.duplicates import equal_memories, nearest, of_scope
+from memgraph.lifecycle.dedup.facts import is_equal
 from memgraph.lifecycle.dedup.merge import SAME_TEXT, merge_event, merged
-from memgraph.lifecycle.dedup.same import differ, is_equal, same
+from memgraph.lifecycle.dedup.same import differ, same
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of
 from memgraph.store import AgentMemoryStore

@@ -6,7 +6,7 @@ made again if they changed its input; the last attempt holds the writer lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
@@ -169,6 +169,14 @@ def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Co
             batches.append([])
         batches[-1].extend(unit)
     return [Commit(batch, task_id) for batch in batches if batch]
+
+
+def commits_by_task(units: Iterable[tuple[str | None, Sequence[Write]]]) -> list[Commit]:
+    """Return commits of writes, each unit with its task: one commit has one task, and units stay whole."""
+    by_task: dict[str | None, list[Sequence[Write]]] = {}
+    for task_id, unit in units:
+        by_task.setdefault(task_id, []).append(unit)
+    return [commit for task_id, of_task in by_task.items() for commit in commits_of(task_id, of_task)]
 
 
 def _committed(

@@ -37,8 +37,8 @@ def experience() -> list[dict[str, Any]]:
         {"content": f"{run}. Everybody agreed"},
         {"content": run, "task_id": "T"},
         {"content": f"{run}. Everybody agreed", "task_id": "T"},
-        {"content": "The billing service listens on port 8080", "occurred_at": "2026-01-01", "confidence": 0.5},
-        {"content": "The billing service listens on port 9090", "occurred_at": "2026-01-20", "confidence": 0.9},
+        {"content": "The port of the billing service is 8080", "occurred_at": "2026-01-01", "confidence": 0.5},
+        {"content": "The port of the billing service is 9090", "occurred_at": "2026-01-20", "confidence": 0.9},
         {"content": "Nobody asks for this any more", "relevance_score": 0.01},
     ]
     failed = [
@@ -173,8 +173,7 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
 def test_a_kill_between_portions_does_not_change_the_result(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"_COMPARED": 1, "_FEWEST": 4}.items():
-        monkeypatch.setattr(f"memgraph.lifecycle.dedup.near_duplicates.{name}", value)
+    monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._PORTION", 4)
     monkeypatch.setattr("memgraph.lifecycle.run.runner._MOST_IN_A_COMMIT", 1)
     words = ["", "!", ". The cellar is damp", ", please", ". The cellar is damp. It smells"]
     texts = [

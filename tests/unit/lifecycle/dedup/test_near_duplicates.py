@@ -11,11 +11,10 @@ import pytest
 
 from memgraph.embedding import NoEmbedder
 from memgraph.lifecycle.dedup import near_duplicates as module
-from memgraph.lifecycle.dedup.near_duplicates import PHASE, WordIndex, merge_near_duplicates
+from memgraph.lifecycle.dedup.near_duplicates import PHASE, merge_near_duplicates
 from memgraph.lifecycle.dedup.same import same
 from memgraph.model.events.records import SleepAdvanced
 from memgraph.model.memory import parse_memory
-from memgraph.text.words import overlap
 
 TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
 LONGER = f"{TEXT}. Everybody agreed"
@@ -138,8 +137,7 @@ class TestMerged:
     def test_work_is_done_in_portions_and_an_interrupted_run_continues(
         self, store: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 4)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._PORTION", 4)
         for number in range(1, 13):
             keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
         seen: list[int] = []
@@ -163,8 +161,7 @@ class TestMerged:
     def test_the_first_portion_is_done_and_the_rest_waits_when_the_time_is_up(
         self, store: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
-        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 2)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._PORTION", 2)
         keep(store, memory(1), memory(2, LONGER), memory(3))
         result = merge_near_duplicates(store, is_time_up=lambda: True)
         assert (result.merged, result.complete) == (1, False)
@@ -356,13 +353,3 @@ def test_near_texts_that_are_not_seen_to_differ_are_the_same(one: str, other: st
     pair = [parse_memory({"type": "episodic", "content": text}) for text in (one, other)]
     assert same(*pair)
     assert same(*reversed(pair))
-
-
-def test_the_word_index_finds_what_comparing_each_with_each_finds() -> None:
-    chance = np.random.default_rng(20260201)
-    texts = [frozenset(map(str, np.unique(chance.zipf(1.3, 12) % 40))) for _ in range(150)]
-    index = WordIndex([*texts, frozenset()], least=0.7)
-    for place, own in enumerate(texts):
-        wanted = {other for other, its in enumerate(texts) if other != place and overlap(own, its) > 0.7}
-        assert {other for other, _ in index.like(place)} == wanted
-    assert index.like(150) == []

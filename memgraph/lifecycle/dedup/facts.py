@@ -1,0 +1,225 @@
+"""Facts: what two texts say differently, by their words alone, for whoever asks whether they are the same or exclude each other.
+
+Vectors hardly see a number, a name, a negation or the order of two objects: "reverse the ids" and "don't reverse the ids" are nearly
+one vector. Texts are compared as words in a normal form: apart from white space, punctuation, markup and the case of words that are no
+code (`is_equal`), and from inflection, articles, contractions, and a clause that stands first in one and last in the other
+(`states_the_same`). Pure; linear in the texts.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from memgraph.index.analyser import analyse
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text import lazy_re as re
+from memgraph.text.sentences import split_sentences
+from memgraph.text.words import expanded
+
+Words = tuple[str, ...]
+
+_KEPT = 1 << 14
+"""Texts whose words are cached: one is compared with many."""
+_SIGNS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "−": "-", "﹣": "-", "－": "-"})
+_MINUS = re.compile(r"(?<!\S)[-–—]\s{0,4}(?=\.?\d)|(?<![\w\s)\]])[–—](?=\.?\d)")
+"""A minus before a number, whichever dash it is written with. It may stand alone."""
+_FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
+"""The current folder or the one above, which stand alone; a full stop ends a sentence."""
+_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_)(?=[^\s*_])((?:(?!\1)[^*]){1,1000})(?<=[^\s*_])\1(?![\w*])")
+_LINK = re.compile(r"\[([^\]\n]{1,200})\]\(([^)\s]{1,400})\)")
+_PIECE = re.compile(
+    r"[!=<>]=+|[=-]>"
+    r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
+)
+_NOT_A_WORD = re.compile(r"[-.!'*_~]*[-!'*_~]$")
+_CODE = re.compile(
+    r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
+    r"|^-{1,2}[^\W\d]"  # options: -v is not -V
+    r"|^[^\W\dA-Z]\w*[A-Z]"  # camelCase, not Github
+    r"|\d[^\W\d_]$"  # 5m is not 5M
+)
+"""A word in which case matters, because it is code."""
+_QUESTION = "?"
+_ARTICLE_OR_NAME = "A"
+_POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
+_DERIVED = re.compile(r"[a-z]{3}([oe]r|ion|al|ity|ities|ment|ness|[ae]nce|is[mt]|ive|[ai]ble|ous)s?$")
+"""The ending of a derived word, as opposed to an inflected one."""
+_SILENT = frozenset({"a", "an", "the", "please"})
+_LONGEST_STEMMED = 40
+"""Longer words are blobs, which the analyser truncates."""
+_PLACES = frozenset(("staging", "production", "development"))
+DENIES = r"not|never|no|none|nor|neither|without|cannot|hardly|avoid\w{0,3}|refus\w{1,3}|stop\w{0,4}"
+_DENIAL = re.compile(rf"(?:{DENIES})$", re.IGNORECASE)
+
+
+def is_equal(one: str, other: str) -> bool:
+    """Return whether two texts differ in nothing but white space, punctuation, markup, and the case of words that are no code.
+
+    A question is not equal to a statement. Texts of signs alone are compared as they are.
+    """
+    words = plain_words(one)
+    return words == plain_words(other) if words else one.strip() == other.strip()
+
+
+@lru_cache(maxsize=_KEPT)
+def plain_words(text: str) -> Words:
+    """Return a text's words and operators in their canonical form: without markup and punctuation, in lower case unless they are code.
+
+    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``../hosts``, ``C++``, ``!=``, ``!done``. A
+    question mark is a word. Composed and decomposed characters are equal (NFC); ``10²`` is not ``102``.
+    """
+    return tuple(map(folded, pieces(text)))
+
+
+def pieces(text: str) -> list[str]:
+    """Return a text's words and operators as they are written."""
+    text = unicodedata.normalize("NFC", text).translate(_SIGNS)
+    text = _LINK.sub(r"\1 \2", _MINUS.sub("-", _BULLET.sub(" ", text)))
+    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
+    return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
+
+
+def _trimmed(piece: str) -> Iterator[str]:
+    """Yield a piece without the punctuation around it, and its question mark."""
+    word = piece.lstrip("'")
+    bare = word.rstrip(".!?'")
+    if bare.startswith("...") and not bare.lstrip(".").startswith(("/", "\\")):  # an ellipsis
+        bare = bare.lstrip(".")
+    if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
+        bare = f"{bare}..."
+    if bare and not _NOT_A_WORD.match(bare):
+        yield bare
+    if _QUESTION in word[len(bare) :]:
+        yield _QUESTION
+
+
+def folded(word: str) -> str:
+    """Return a word in lower case, unless it is code."""
+    return word if _CODE.search(word) else word.casefold()
+
+
+@lru_cache(maxsize=_KEPT)
+def fact_form(text: str) -> Words:
+    """Return a text's words without articles, contractions and inflection. Negations, prepositions and auxiliaries stay: they carry meaning."""
+    return tuple(map(fact_word, words_of(text)))
+
+
+def words_of(text: str) -> list[str]:
+    """Return a text's words without articles; “do not …” at the beginning is “never …”: both forbid."""
+    found = pieces(expanded(text[: 2 * MAX_CONTENT_CHARS]))
+    words = [
+        word
+        for place, piece in enumerate(found)
+        if (word := folded(piece)) not in _SILENT or (piece == _ARTICLE_OR_NAME and place)
+    ]
+    return ["never", *words[2:]] if words[:2] == ["do", "not"] else words
+
+
+def fact_word(word: str) -> str:
+    """Return a word without inflection. Words that are derived from one stem differ: an operator is no operation."""
+    word = _POSSESSIVE.sub("", word)
+    if not (word.isascii() and word.isalpha() and word.islower() and len(word) <= _LONGEST_STEMMED):
+        return word
+    stem, found = (analyse(word) or [word])[0], _DERIVED.search(word)
+    return f"{stem}+{found[1].replace('ies', 'y')}" if found and word not in _OPENS_A_CLAUSE else stem
+
+
+_OPENS_A_CLAUSE = frozenset(
+    form
+    for word in "in on at for after before when whenever if unless while until with without during within under since because by to from of".split()
+    for form in (word, *analyse(word))
+)
+
+
+def states_the_same(one: str, other: str) -> bool:
+    """Return whether two texts consist of the same words in the same order; a clause may stand first or last. Symmetric."""
+    words, others = fact_form(one), fact_form(other)
+    if not words:
+        return is_equal(one, other)
+    return len(words) == len(others) and others in same_statements(words)
+
+
+def same_statements(words: Words) -> Iterator[Words]:
+    """Yield the words of a statement in every order that states the same: as they are, and with a clause moved to the other end."""
+    yield words
+    opens = bool(words) and words[0] in _OPENS_A_CLAUSE
+    for at in range(1, len(words) - 1):
+        if words[at] in _OPENS_A_CLAUSE:  # the last clause comes first
+            yield words[at:] + words[:at]
+        if opens:  # the first clause comes last
+            yield words[at + 1 :] + words[: at + 1]
+
+
+class Difference(NamedTuple):
+    """What each of two texts says beyond the other.
+
+    Attributes
+    ----------
+    own, its : list of str
+        The words of each that the other does not have, as often as it has more of them.
+    own_names, its_names : set of str
+        Those that name something: numbers with their units, code, and names in capitals.
+    is_denied : bool
+        Whether one alone denies.
+    """
+
+    own: list[str]
+    its: list[str]
+    own_names: set[str]
+    its_names: set[str]
+    is_denied: bool
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether they differ in a fact: each names what the other does not, or one alone denies."""
+        return self.is_denied or bool(self.own_names and self.its_names)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether one adds a condition or a relation, other than a cause."""
+        return not (_OPENS_A_CLAUSE - {"because"}).isdisjoint([*self.own, *self.its])
+
+
+def is_denial(word: str) -> bool:
+    """Return whether a word denies."""
+    return _DENIAL.match(word) is not None
+
+
+def difference(one: str, other: str) -> Difference:
+    """Return which facts differ between two texts."""
+    own, its = _beyond(one, other), _beyond(other, one)
+    is_denied = any(map(is_denial, own)) != any(map(is_denial, its))
+    return Difference(own, its, names_of(own, one), names_of(its, other), is_denied)
+
+
+def names_of(words: Iterable[str], text: str) -> set[str]:
+    """Return those of a text's words that name something: numbers with their units, code, names in capitals, and where software runs."""
+    return {word for word in words if word in _named_in(text) or _CODE.search(word)}
+
+
+def _beyond(one: str, other: str) -> list[str]:
+    theirs, found = Counter(fact_form(other)), []
+    for word, form in zip(words_of(one), fact_form(one), strict=True):
+        if theirs[form]:
+            theirs[form] -= 1
+        else:
+            found.append(word)
+    return found
+
+
+@lru_cache(maxsize=_KEPT)
+def _named_in(text: str) -> frozenset[str]:
+    found: set[str] = set(_PLACES)
+    for sentence in split_sentences(text[: 2 * MAX_CONTENT_CHARS], "claim"):
+        words = pieces(sentence)
+        for place, word in enumerate(words):
+            is_unit = place > 0 and words[place - 1][-1:].isdigit()
+            is_capital = place > 0 and word[:1].isupper() and (len(word) == 1 or bool(analyse(word)))
+            if is_unit or is_capital or any(map(str.isdigit, word)):
+                found.add(folded(word))
+    return frozenset(found)
