@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
@@ -11,7 +11,6 @@ from memgraph.extraction.readers.commits import (
     Commit,
     FileChange,
     RecentCommits,
-    actions_in,
     issues_in,
     kind_of,
     plain_text,
@@ -119,7 +118,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     elif not again:
         outcome, taken_back = "failure", undoing.origin if undoing.origin != undoing.commit else None
     files = commit.files[:_MAX_FILES]
-    removed, renamed = _moved(files, subject)
+    removed, renamed = _moved(files)
     undoes = undoing is not None and not again
     mentions, closes = issues_in(commit.message[:_MAX_BODY_CHARS], repositories)
     if undoing:  # the issues in a quoted title are closed by that change
@@ -138,7 +137,6 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         reverts=undoing.commit if undoing else None,
         restores=undoing.origin if undoing and again else None,
         undone_subject=beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else "",
-        removes=recent.removed_by(commit),
         takes_back=taken_back,
         repeats=recent.repeated_by(commit),
         release=commit.release or None,
@@ -150,7 +148,6 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         mentions=mentions,
         closes=closes,
         undoes=[undoing.commit, *undoing.others] if undoing and undoing.commit and undoing.others else [],
-        sweeps=recent.swept_by(commit),
     )
 
 
@@ -164,33 +161,33 @@ def _changed(file: FileChange) -> ChangedFile:
     )
 
 
-def _moved(files: Sequence[FileChange], subject: str) -> tuple[list[str], dict[str, str]]:
+def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     """Return the files that are gone, and the new paths of those that were renamed.
 
     Git takes a file that was split, joined, or moved and rewritten for one that was deleted. It moved if a new file has
-    its name or is in a folder of its name; otherwise it is gone, if the commit says so or adds nothing that may be it.
+    its name or is in a folder of its name; otherwise it is gone, unless files of its kind gain more than half as many lines
+    as it had: these may be its own.
     """
     renamed = {file.was: file.path for file in files if file.status == "R"}
     places: dict[str, str] = {}
-    alike: dict[str, list[str]] = {}
-    for path in (file.path for file in files if file.status in "ACR"):
-        folder, _, name = path.rpartition("/")
-        stem, _, suffix = path.rpartition(".")
-        for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
-            places.setdefault(key, path)
-        alike.setdefault(suffix, []).append(path)
-    said = actions_in(subject)
-    says_moved = "move" in said
-    is_removal = not says_moved and "remove" in said
+    brought: Counter[str] = Counter()
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        stem, _, suffix = file.path.rpartition(".")
+        brought[suffix] += file.added or 0
+        if file.status in "ACR":
+            for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
+                places.setdefault(key, file.path)
+            brought[suffix] += file.added is None  # where lines are not counted, every new file may hold them
     removed = []
-    for path in (file.path for file in files if file.status == "D"):
-        folder, _, name = path.rpartition("/")
-        new = alike.get(suffix := path.rpartition(".")[2], [])
-        place = places.get(path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
-        if place or (says_moved and len(new) == 1):
-            renamed[path] = place or new[0]
-        elif is_removal or not (new or says_moved):
-            removed.append(path)
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        suffix = file.path.rpartition(".")[2]
+        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        if file.status == "D" and place:
+            renamed[file.path] = place
+        elif file.status == "D" and brought[suffix] * 2 <= (file.removed or 0):
+            removed.append(file.path)
     return removed, renamed
 
 

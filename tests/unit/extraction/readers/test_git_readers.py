@@ -41,10 +41,12 @@ class Repository:
         done = subprocess.run(command, cwd=self.path, env=environment, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    def commit(self, message: str, *, hours: float = 0, author: str = "Ada", file: str = "app/main.py") -> str:
+    def commit(
+        self, message: str, *, hours: float = 0, author: str = "Ada", file: str = "app/main.py", text: str = ""
+    ) -> str:
         target = self.path / file
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"{message}\n{hours}\n")
+        target.write_text(text or f"{message}\n{hours}\n")
         when = START + timedelta(hours=hours)
         self.git("add", "-A", when=when, author=author)
         self.git("commit", "-q", "-m", message, when=when, author=author)
@@ -383,12 +385,24 @@ def test_removed_and_renamed_files_are_known(repository: Repository, tmp_path: P
     repository.git("mv", "app/cart.py", "app/basket.py")
     repository.commit("Rename cart", hours=1, file="app/other.py")
     repository.git("rm", "-q", "app/basket.py")
-    repository.commit("Sell nothing", hours=2, file="app/other.py")
+    repository.commit("Sell nothing", hours=2, file="README")
     saved = repository.saved_log(tmp_path / "shop.log")
     for reader in (GitReader(repository.path), SavedGitLogReader(saved)):
         _, renamed, removed = tasks(list(reader.records(None)))
         assert renamed.files_renamed == {"app/cart.py": "app/basket.py"}
         assert removed.files_removed == ["app/basket.py"]
+
+
+@pytest.mark.parametrize(("kept", "is_gone"), [(2, True), (3, False)])
+def test_a_file_is_gone_unless_others_of_its_kind_gain_half_of_its_lines(
+    repository: Repository, kept: int, is_gone: bool
+) -> None:
+    lines = [f"price = {number}\n" for number in range(4)]
+    repository.commit("Add prices", file="app/prices.py", text="".join(lines))
+    repository.git("rm", "-q", "app/prices.py")
+    repository.commit("Remove a module", hours=1, file="app/totals.py", text="import this\n" * kept)
+    _, task = tasks(list(GitReader(repository.path).records(None)))
+    assert (task.files_removed == ["app/prices.py"]) == is_gone
 
 
 CAUSE = "Read the rate again\n\nThe total was wrong because the rate was cached."
