@@ -87,8 +87,8 @@ class GitReader:
     """Reads the history of a repository's checked-out branch.
 
     A first run reads all of ``HEAD``, oldest first by commit date; a later run reads the rest of that, then what HEAD
-    has gained. So commits of a branch that is merged later come at the end, whatever their dates, and earlier ones keep
-    their places. If the cursor's commits are missing or no longer in HEAD's history (a rebase, another branch, a
+    has gained, with the last group, which may have grown; nothing if HEAD is as it was. So commits of a branch that is merged
+    later come at the end, whatever their dates, and earlier ones keep their places. If the cursor's commits are missing or no longer in HEAD's history (a rebase, another branch, a
     shallow clone with another depth), all of it is read again: consolidation is idempotent.
     The path is that of a work tree, a directory inside one, or a bare repository, whose directory names the project.
     """
@@ -128,25 +128,34 @@ class GitReader:
             return
         spans = self._spans(cursor or "", head)
         resumed = len(spans) > 1
-        start = (cursor or "") if resumed else ""
+        start = spans[0].cursor(spans[0].done) if resumed else ""
+        is_read = (cursor or "") == f"{start}:{head}"
         if releases := self._releases(head):
-            yield SourceRecord(None, start, 0, releases=releases)
+            yield SourceRecord(None, cursor if is_read and cursor else start, 0, releases=releases)
+        if is_read:
+            return
         recent = RecentCommits()
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent)
         # what an earlier run read comes first, so that it keeps its names
         people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
-        yield from grouped(
+        last: SourceRecord | None = None
+        for record in grouped(
             chain.from_iterable(self._commits(span, releases, people) for span in spans),
             project_id=self.project_id,
             cursor=start,
             recent=recent,
             repositories=self._names(),
-        )
+        ):
+            if last:
+                yield last
+            last = record
+        if last:  # there is nothing to read until the branch has another head
+            yield replace(last, cursor=f"{last.cursor}:{head}")
 
     def _spans(self, cursor: str, head: str) -> list[_Span]:
         """Return the rest of the cursor's span, and what HEAD has gained since; otherwise everything."""
-        parts = cursor.split(":")
+        parts = cursor.split(":")[:3]
         if len(parts) == 3 and all(not part or is_sha(part) for part in parts) and parts[1] and parts[2]:
             span = _Span(*parts)
             if self._is_ancestor(span.head, head) and self._is_ancestor(span.done, span.head):
