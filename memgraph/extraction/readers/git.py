@@ -47,6 +47,7 @@ _OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
 _WITHOUT_CONTENTS = (*_FILES, "--find-renames=100%")
 _REMOTE = re.compile(r"(?:\w+://)?(?:[^@/\s]+@)?[^:/\s]+(?::\d+)?[:/]([^\s]+?)(?:\.git)?/?")
 _MAX_COMPLAINT_CHARS = 600
+_TAGS_SHOWN = 10
 _MAX_TOKEN_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
 _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
@@ -130,10 +131,14 @@ class GitReader:
         resumed = len(spans) > 1
         start = spans[0].cursor(spans[0].done) if resumed else ""
         is_read = (cursor or "") == f"{start}:{head}"
-        if releases := self._releases(head):
+        releases, others = self._releases(head)
+        if releases:
             yield SourceRecord(None, cursor if is_read and cursor else start, 0, releases=releases)
         if is_read:
             return
+        if others and not cursor:
+            shown = ", ".join([*others[:_TAGS_SHOWN], *(["…"] if others[_TAGS_SHOWN:] else [])])
+            yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
         recent = RecentCommits()
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent)
@@ -226,19 +231,19 @@ class GitReader:
                 if last is not None:
                     yield placed(last)
 
-    def _releases(self, head: str) -> dict[str, str]:
-        """Return the first release that contains each commit. Tags on other branches count, too."""
+    def _releases(self, head: str) -> tuple[dict[str, str], list[str]]:
+        """Return the first release that contains each commit, and the tags that are none. Tags on other branches count, too."""
         order = ("--sort=version:refname", "--sort=creatordate")
         with self._running("for-each-ref", *order, f"--format={_TAG}", "refs/tags") as output:
-            releases = tagged(_lines(output))
+            releases, others = tagged(_lines(output))
         if not releases:
-            return {}
+            return {}, others
         with tempfile.TemporaryFile() as tips:
             tips.writelines(f"{tip}\n".encode() for tip in (head, *releases))
             tips.seek(0)
             arguments = ("rev-list", "--date-order", "--parents", "--ignore-missing", "--stdin")
             with self._running(*arguments, stdin=tips) as output:
-                return first_releases(_lines(output), releases)
+                return first_releases(_lines(output), releases), others
 
     def state(self) -> GitState:
         """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run.

@@ -479,15 +479,43 @@ def test_a_commit_knows_the_first_release_that_contains_it(repository: Repositor
     assert (tagged_since.build, tagged_since.releases[gifts]) == (None, "v1.2")
 
 
+def test_a_release_is_what_its_tag_contains_and_no_earlier_one_whenever_it_was_tagged(repository: Repository) -> None:
+    repository.commit("Add cart")
+    first = repository.commit("Add refunds", hours=10)
+    repository.commit("Add taxes", hours=20)
+    repository.git("tag", "1.1", when=START + timedelta(hours=21))
+    repository.commit("Add gifts", hours=-30)  # on a machine whose clock is wrong
+    repository.git("tag", "-a", "1.2", "-m", "Third", when=START + timedelta(hours=-29))
+    repository.git("tag", "-a", "1.0", "-m", "First", first, when=START + timedelta(hours=99))
+
+    found = tasks(list(GitReader(repository.path).records(None)))
+    assert [task.release for task in found] == ["1.0", "1.0", "1.1", "1.2"]
+
+
 @pytest.mark.parametrize(
-    ("name", "is_release"),
+    ("names", "releases"),
     [
-        ("v2.1", True), ("2.1.0", True), ("REL_2_1", True), ("parser-2.1", True), ("@shop/cart@2.1.0", True), ("2.1.0.post1", True),
-        ("v3", False), ("latest", False), ("build-20260102", False), ("2.1-is-broken", False), ("v2.1\x1b[31m", False),
+        (["v2.1"], ["v2.1"]), (["REL_2_1"], ["REL_2_1"]), (["parser-2.1"], ["parser-2.1"]), (["@shop/cart@2.1.0"], ["@shop/cart@2.1.0"]),
+        (PRE := ["2.1.0.post1", "1.2-rc1", "v1.2.0-beta-1", "1.2.dev0", "v3.0.0-0"], PRE),
+        (["v1", "release-2", "3"], ["v1", "release-2", "3"]), (["v1.0", "v1", "release-2"], ["v1.0"]),
+        (["latest", "build-20260102", "2.1-is-broken", "v2.1\x1b[31m"], []),
     ],
 )  # fmt: skip
-def test_which_tags_are_releases(name: str, is_release: bool) -> None:
-    assert tagged([f"commit\t{'a' * 40}\t\t\t{name}"]) == ({"a" * 40: name} if is_release else {})
+def test_which_tags_are_releases(names: list[str], releases: list[str]) -> None:
+    """A number alone names a release where no tag has a version of several numbers, beside which it may move from one to the next."""
+    found, _ = tagged(f"commit\t{number:040x}\t\t\t{name}" for number, name in enumerate(names))
+    assert list(found.values()) == releases
+
+
+def test_tags_with_numbers_that_are_no_releases_are_said_once(repository: Repository) -> None:
+    repository.commit("Add cart")
+    for name in ("v1.0", "latest", "v1", "build-20260102"):
+        repository.git("tag", name)
+    records = list(GitReader(repository.path).records(None))
+    said = [record.skipped for record in records if record.skipped]
+    assert said == ["of the tags, these name no version and count as no release: build-20260102, v1"]
+    repository.commit("Add refunds", hours=10)
+    assert not any(record.skipped for record in GitReader(repository.path).records(records[-1].cursor))
 
 
 def test_memories_are_found_by_the_release_that_their_text_leaves_out(
