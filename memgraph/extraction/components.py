@@ -74,19 +74,19 @@ def is_machinery(path: str) -> bool:
     return hidden or not _MACHINERY.isdisjoint(file.parts[:-1]) or file.name in _MACHINERY_FILES
 
 
+def goes_along(path: str) -> bool:
+    """Return whether a file is changed along with others: documentation, or a test."""
+    return is_documentation(path) or is_test(path)
+
+
 def is_incidental(path: str) -> bool:
     """Return whether a file's changes alone say little about the product."""
-    return is_documentation(path) or is_test(path) or is_machinery(path)
+    return goes_along(path) or is_machinery(path)
 
 
 def is_packaging(path: str) -> bool:
     """Return whether a file says how the project is built: what it says moves to another one rather than goes."""
     return PurePosixPath(path.lower()).name in _PACKAGING
-
-
-def code_among(files: Sequence[str]) -> list[str]:
-    """Return the files that a change is about: not tests, documentation and packaging, which were changed along with them."""
-    return [file for file in files if not is_incidental(file) and not is_packaging(file)]
 
 
 def component_name(text: str) -> str | None:

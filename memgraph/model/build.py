@@ -52,8 +52,6 @@ class BuildTask(Model):
         The earlier task (in this build or another) that this one undid; that had been undone and that this one puts back.
     undone_subject : str
         What the task was called that was undone or put back.
-    removes : str or None
-        The earlier task that had added, or deprecated, what this one removes.
     takes_back : str or None
         The earlier task whose decision this one reverses by another change: it goes back to what was left, or restores what was removed.
     mends, mends_subject : str or None, str
@@ -72,9 +70,8 @@ class BuildTask(Model):
         The files of `files_changed`, each with what happened to it.
     mentions, closes : list of int
         Issues and pull requests of the same repository that the message mentions; those that it says it closes.
-    undoes, sweeps : list of str
-        All tasks that this one undid, where it is more than `reverts`; those that deprecated what this one removes with
-        everything that is deprecated.
+    undoes : list of str
+        All tasks that this one undid, where it is more than `reverts`.
     """
 
     task_id: Name
@@ -93,7 +90,6 @@ class BuildTask(Model):
     reverts: Name | None = None
     restores: Name | None = None
     undone_subject: LogText = ""
-    removes: Name | None = None
     takes_back: Name | None = None
     mends: Name | None = None
     mends_subject: LogText = ""
@@ -107,7 +103,6 @@ class BuildTask(Model):
     mentions: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     closes: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
-    sweeps: Annotated[list[Name], Field(max_length=100_000)] = Field(default_factory=list)
 
 
 class UserIntervention(Model):

@@ -15,8 +15,9 @@ import orjson
 
 from memgraph.errors import MissingExtraError
 from memgraph.graph.implied import EDGES, Implied
+from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryFields, ProceduralMemory, SemanticMemory
-from memgraph.ports import Row
+from memgraph.ports import Row, is_release
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import preview
 from memgraph.text.safe import xml_text
@@ -26,6 +27,8 @@ from memgraph.viz.series import Series
 Kind = Literal["text", "time", "number", "whole", "flag", "texts", "records"]
 
 _READ_AT_ONCE = 1_000
+_COMMIT_CHARS = 12
+"""Of its id, in an entity's name."""
 _LEFT_OUT = frozenset({"embedding", "supporting_memory_ids"})
 """Fields that exports omit: vectors, and supporting memories, which the links express."""
 _SCALARS: dict[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
@@ -66,8 +69,9 @@ def shown_graph(
 ) -> Graph:
     """Return the part of a store that may be shown (parameters as for `shown_ids`), without what refers to hidden memories.
 
-    With `named` it has a node for each thing that these memories name (see `memgraph.graph.implied`): its `type` is what it is (file,
-    commit, person, release, issue, agent, tag, entity, project, build, session, task), its `name` what it is called.
+    With `named` it has a node for each thing that these memories name (see `memgraph.graph.implied`), one for all ways to name it: its
+    `type` is what it is (file, commit, person, release, issue, agent, tag, project, build, session, task, or an entity's kind), its `name`
+    what it is called.
     """
     with store.reader.frozen():
         ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
@@ -99,18 +103,32 @@ def _named(memories: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     found = Implied()
     for memory in memories:
         found.gather(memory["id"], memory)
-    nodes = [
-        {
-            "id": key,
-            "type": table.lower(),
-            "name": node["name"],
-            **({"project_id": node["project_id"]} if "project_id" in node else {}),
-        }
-        for table, of_it in found.nodes.items()
-        for key, node in of_it.items()
-    ]
-    edges = {(*ends, table) for table in EDGES for ends, _ in found.edges(table)}
+    nodes: list[Row] = []
+    called: dict[tuple[str, str | None, str], str] = {}
+    stands: dict[str, str] = {}
+    for table in sorted(found.nodes, key=lambda table: _OTHERWISE.get(table, 0)):
+        for key, node in found.nodes[table].items():
+            kind, project, name = thing = _thing(node.get("kind", table.lower()), node)
+            known = called.get(("person", None, name) if kind == "agent" else thing) if table in _OTHERWISE else None
+            stands[key] = known or key
+            if known is None:
+                called.setdefault(thing, key)
+                nodes.append(_set({"id": key, "type": kind, "name": node["name"], "project_id": project}))
+    edges = {(*(stands.get(end, end) for end in ends), table) for table in EDGES for ends, _ in found.edges(table)}
     return nodes, [{"source": source, "target": target, "relation": relation} for source, target, relation in edges]
+
+
+_OTHERWISE = {"Entity": 1, "Agent": 2}
+"""Tables of what other tables may have a node for: read after them, in this order."""
+
+
+def _thing(kind: str, node: Row) -> tuple[str, str | None, str]:
+    """Return what a node stands for: its kind, its project, and its name in the form in which others name it."""
+    if "kind" in node and is_release(kind, node["name"]):
+        kind = "release"
+    name = canonical_name(node["name"])
+    shown = {"commit": name[:_COMMIT_CHARS], "issue": name.removeprefix("#")}.get(kind, name)
+    return kind, None if kind == "person" else node.get("project_id"), shown
 
 
 @cache

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from memgraph.extraction.components import code_among, is_documentation, is_test
+from memgraph.extraction.components import is_documentation, is_test
 from memgraph.model.build import CommitKind
 from memgraph.text import lazy_re as re
 from memgraph.text.words import overlap, words_of
@@ -211,10 +211,6 @@ _ENDINGS = ("", *"e es ed s ing ped ping ted ting y ies ied ying al".split())
 _STEMS = {
     "undo": "revert undo undid undon backout rollback",
     "again": "reappl reland reinstat redo redon",
-    "remove": "remov drop delet retir purg",
-    "deprecate": "deprecat",
-    "add": "add introduc implement support",
-    "move": "mov split renam merg combin consolidat relocat extract convert join reorganiz reorganis restructur",
 }
 _ACTIONS = {stem + ending: action for action, stems in _STEMS.items() for stem in stems.split() for ending in _ENDINGS}
 """What a verb in any of its forms says that a commit does. A form that does not exist does no harm."""
@@ -231,11 +227,6 @@ _SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")"
 """A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
 _MAX_TURNS = 6
 _LEAST_OBJECT_CHARS = 8
-_SWEPT = frozenset(
-    "all the previously old long code function functions feature features things stuff api apis method methods name names aliases functionality".split()
-)
-"""With "deprecated": a commit that removes what was deprecated, without naming it."""
-_IDENTIFIER = re.compile(r"`?(?=[\w.]*[_.])([\w.]{4,80})(?:\(\))?`?(?:\s*\((?:#|GH-)\d{1,7}\))?\.?$")
 _REFERENCE = re.compile(r"(?:\b([0-9a-f]{7,40})|(?:#|\bGH-)(\d{1,7}))\b", re.IGNORECASE)
 _CAUSES = frozenset("introduced break broken broke regressed regression caused followup oversight".split())
 _MENDS = _CAUSES | frozenset("fix fixes fixed amend amends mistake bug since after leftover leftovers".split())
@@ -244,7 +235,6 @@ _OF_ANOTHER = frozenset("was were been got already".split())
 """Words before "fixed": the commit named is what mended the fault."""
 _WORDS_BETWEEN = 5
 _MAX_REFERENCES = 1_000
-_ADDITIONS = frozenset({"add", "deprecate"})
 _FIXUP = re.compile(r'(?:(?:fixup|squash|amend)! |follow[- ]?up (?:to|of|for) ")(.{3,1000}?)"?$', re.IGNORECASE)
 _SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support", "change", "changes"})
 _WORD = re.compile(r"[^\W_][\w.-]*")
@@ -364,10 +354,6 @@ class _Kept(NamedTuple):
     change: int | None
     when: datetime
     undoing: Undoing | None
-    action: str
-    what: str
-    deprecates: frozenset[str]
-    """The code whose change deprecates something."""
 
 
 class RecentCommits:
@@ -387,10 +373,7 @@ class RecentCommits:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
-        action, what = action_of(subject)
-        code = frozenset(code_among([file.path for file in commit.files]) if action == "deprecate" else ())
-        change = commit.change()
-        kept = _Kept(subject, bare(subject), hash(commit.body), change, commit.when, undoing, action, what, code)
+        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
         self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
@@ -510,33 +493,6 @@ class RecentCommits:
         is_removal = all(file.status == "D" for file in commit.files)
         return None if is_removal else self._changed_back_by(commit)
 
-    def removed_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
-        action, what = action_of(commit.subject)
-        if action != "remove" or len(what) < _LEAST_OBJECT_CHARS:
-            return None
-        if named := _IDENTIFIER.match(what):
-            return self._naming(named[1])
-        return self._resembling(what, commit, within=None, of=_ADDITIONS)
-
-    def swept_by(self, commit: Commit) -> list[str]:
-        """Return the commits that deprecated what `commit` removes without naming it: it changes all the code that they did."""
-        action, what = action_of(commit.subject)
-        words = [word.strip(".,") for word in what.casefold().split() if not word.startswith("(#")]
-        deprecated = [word for word in words if word.startswith("deprecat")]
-        if action != "remove" or not deprecated or not _SWEPT.issuperset(set(words) - set(deprecated)):
-            return []
-        changed = {file.path for file in commit.files}
-        return [sha for sha, kept in self._kept.items() if kept.deprecates and changed.issuperset(kept.deprecates)]
-
-    def _naming(self, identifier: str) -> str | None:
-        """Return the latest commit that added or deprecated what an identifier names, and nothing else."""
-        for sha, kept in reversed(self._kept.items()):
-            named = _IDENTIFIER.match(kept.what) if kept.action in _ADDITIONS else None
-            if named and named[1] == identifier:
-                return sha
-        return None
-
     def mended_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose mistake `commit` corrects by its own words."""
         if match := _FIXUP.match(commit.subject):
@@ -558,23 +514,14 @@ class RecentCommits:
         found = next((sha for sha in reversed(self._kept) if sha.startswith(named)), None)
         return found or (named if guess and not named.isdigit() else None)
 
-    def _resembling(
-        self,
-        text: str,
-        commit: Commit,
-        *,
-        within: timedelta | None = _LONGEST_AGO,
-        of: frozenset[str] = frozenset(),
-    ) -> str | None:
-        """Return the latest commit whose subject, after its verb, has nearly the same words."""
+    def _resembling(self, text: str, commit: Commit) -> str | None:
+        """Return the latest commit of the last year whose subject has nearly the same words."""
         words = _words(text)
         for sha in reversed(self._kept) if len(words) >= _LEAST_WORDS else ():
-            kept = self._kept[sha]
-            if (of and kept.action not in of) or (within and commit.when - kept.when > within):
-                continue
-            others = _words(kept.what if of else kept.bare)
+            others = _words(self._kept[sha].bare)
             if (
-                min(len(words), len(others)) * 2 >= max(len(words), len(others))
+                commit.when - self._kept[sha].when <= _LONGEST_AGO
+                and min(len(words), len(others)) * 2 >= max(len(words), len(others))
                 and overlap(words, others) >= _LEAST_SAME
             ):
                 return sha

@@ -47,6 +47,7 @@ _OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
 _WITHOUT_CONTENTS = (*_FILES, "--find-renames=100%")
 _REMOTE = re.compile(r"(?:\w+://)?(?:[^@/\s]+@)?[^:/\s]+(?::\d+)?[:/]([^\s]+?)(?:\.git)?/?")
 _MAX_COMPLAINT_CHARS = 600
+_TAGS_SHOWN = 10
 _MAX_TOKEN_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
 _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
@@ -87,8 +88,8 @@ class GitReader:
     """Reads the history of a repository's checked-out branch.
 
     A first run reads all of ``HEAD``, oldest first by commit date; a later run reads the rest of that, then what HEAD
-    has gained. So commits of a branch that is merged later come at the end, whatever their dates, and earlier ones keep
-    their places. If the cursor's commits are missing or no longer in HEAD's history (a rebase, another branch, a
+    has gained, with the last group, which may have grown; nothing if HEAD is as it was. So commits of a branch that is merged
+    later come at the end, whatever their dates, and earlier ones keep their places. If the cursor's commits are missing or no longer in HEAD's history (a rebase, another branch, a
     shallow clone with another depth), all of it is read again: consolidation is idempotent.
     The path is that of a work tree, a directory inside one, or a bare repository, whose directory names the project.
     """
@@ -128,25 +129,38 @@ class GitReader:
             return
         spans = self._spans(cursor or "", head)
         resumed = len(spans) > 1
-        start = (cursor or "") if resumed else ""
-        if releases := self._releases(head):
-            yield SourceRecord(None, start, 0, releases=releases)
+        start = spans[0].cursor(spans[0].done) if resumed else ""
+        is_read = (cursor or "") == f"{start}:{head}"
+        releases, others = self._releases(head)
+        if releases:
+            yield SourceRecord(None, cursor if is_read and cursor else start, 0, releases=releases)
+        if is_read:
+            return
+        if others and not cursor:
+            shown = ", ".join([*others[:_TAGS_SHOWN], *(["…"] if others[_TAGS_SHOWN:] else [])])
+            yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
         recent = RecentCommits()
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent)
         # what an earlier run read comes first, so that it keeps its names
         people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
-        yield from grouped(
+        last: SourceRecord | None = None
+        for record in grouped(
             chain.from_iterable(self._commits(span, releases, people) for span in spans),
             project_id=self.project_id,
             cursor=start,
             recent=recent,
             repositories=self._names(),
-        )
+        ):
+            if last:
+                yield last
+            last = record
+        if last:  # there is nothing to read until the branch has another head
+            yield replace(last, cursor=f"{last.cursor}:{head}")
 
     def _spans(self, cursor: str, head: str) -> list[_Span]:
         """Return the rest of the cursor's span, and what HEAD has gained since; otherwise everything."""
-        parts = cursor.split(":")
+        parts = cursor.split(":")[:3]
         if len(parts) == 3 and all(not part or is_sha(part) for part in parts) and parts[1] and parts[2]:
             span = _Span(*parts)
             if self._is_ancestor(span.head, head) and self._is_ancestor(span.done, span.head):
@@ -217,19 +231,19 @@ class GitReader:
                 if last is not None:
                     yield placed(last)
 
-    def _releases(self, head: str) -> dict[str, str]:
-        """Return the first release that contains each commit. Tags on other branches count, too."""
+    def _releases(self, head: str) -> tuple[dict[str, str], list[str]]:
+        """Return the first release that contains each commit, and the tags that are none. Tags on other branches count, too."""
         order = ("--sort=version:refname", "--sort=creatordate")
         with self._running("for-each-ref", *order, f"--format={_TAG}", "refs/tags") as output:
-            releases = tagged(_lines(output))
+            releases, others = tagged(_lines(output))
         if not releases:
-            return {}
+            return {}, others
         with tempfile.TemporaryFile() as tips:
             tips.writelines(f"{tip}\n".encode() for tip in (head, *releases))
             tips.seek(0)
             arguments = ("rev-list", "--date-order", "--parents", "--ignore-missing", "--stdin")
             with self._running(*arguments, stdin=tips) as output:
-                return first_releases(_lines(output), releases)
+                return first_releases(_lines(output), releases), others
 
     def state(self) -> GitState:
         """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from typing import Literal
 
 from memgraph.extraction.readers.commits import (
     Commit,
     FileChange,
     RecentCommits,
-    actions_in,
     issues_in,
     kind_of,
     plain_text,
@@ -119,7 +119,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     elif not again:
         outcome, taken_back = "failure", undoing.origin if undoing.origin != undoing.commit else None
     files = commit.files[:_MAX_FILES]
-    removed, renamed = _moved(files, subject)
+    removed, renamed = _moved(files)
     undoes = undoing is not None and not again
     mentions, closes = issues_in(commit.message[:_MAX_BODY_CHARS], repositories)
     if undoing:  # the issues in a quoted title are closed by that change
@@ -138,7 +138,6 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         reverts=undoing.commit if undoing else None,
         restores=undoing.origin if undoing and again else None,
         undone_subject=beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else "",
-        removes=recent.removed_by(commit),
         takes_back=taken_back,
         repeats=recent.repeated_by(commit),
         release=commit.release or None,
@@ -150,7 +149,6 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         mentions=mentions,
         closes=closes,
         undoes=[undoing.commit, *undoing.others] if undoing and undoing.commit and undoing.others else [],
-        sweeps=recent.swept_by(commit),
     )
 
 
@@ -164,33 +162,33 @@ def _changed(file: FileChange) -> ChangedFile:
     )
 
 
-def _moved(files: Sequence[FileChange], subject: str) -> tuple[list[str], dict[str, str]]:
+def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     """Return the files that are gone, and the new paths of those that were renamed.
 
     Git takes a file that was split, joined, or moved and rewritten for one that was deleted. It moved if a new file has
-    its name or is in a folder of its name; otherwise it is gone, if the commit says so or adds nothing that may be it.
+    its name or is in a folder of its name; otherwise it is gone, unless files of its kind gain more than half as many lines
+    as it had: these may be its own.
     """
     renamed = {file.was: file.path for file in files if file.status == "R"}
     places: dict[str, str] = {}
-    alike: dict[str, list[str]] = {}
-    for path in (file.path for file in files if file.status in "ACR"):
-        folder, _, name = path.rpartition("/")
-        stem, _, suffix = path.rpartition(".")
-        for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
-            places.setdefault(key, path)
-        alike.setdefault(suffix, []).append(path)
-    said = actions_in(subject)
-    says_moved = "move" in said
-    is_removal = not says_moved and "remove" in said
+    brought: Counter[str] = Counter()
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        stem, _, suffix = file.path.rpartition(".")
+        brought[suffix] += file.added or 0
+        if file.status in "ACR":
+            for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
+                places.setdefault(key, file.path)
+            brought[suffix] += file.added is None  # where lines are not counted, every new file may hold them
     removed = []
-    for path in (file.path for file in files if file.status == "D"):
-        folder, _, name = path.rpartition("/")
-        new = alike.get(suffix := path.rpartition(".")[2], [])
-        place = places.get(path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
-        if place or (says_moved and len(new) == 1):
-            renamed[path] = place or new[0]
-        elif is_removal or not (new or says_moved):
-            removed.append(path)
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        suffix = file.path.rpartition(".")[2]
+        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        if file.status == "D" and place:
+            renamed[file.path] = place
+        elif file.status == "D" and brought[suffix] * 2 <= (file.removed or 0):
+            removed.append(file.path)
     return removed, renamed
 
 
@@ -252,44 +250,47 @@ _MAX_RELEASED = 200_000
 """Commits beyond these, which are the oldest, get no release."""
 _MAX_TAGS = 20_000
 _VERSION = re.compile(
-    r"(?:[\w.@/-]{1,60}[-_/@])?[vV]?\d{1,8}(?:[._]\d{1,8}){1,3}(?:[.-]?(?:a|b|c|rc|alpha|beta|pre|preview|post|final|m)[.-]?\d{0,4})?"
+    r"(?:(?:[\w.@/-]{1,60}[-_/@])?[vV]?\d{1,8}(?:[._]\d{1,8}){1,3}|(?P<single>(?:[A-Za-z@/_-]{1,60}[-_/@])?[vV]?\d{1,4}))"
+    r"(?:[.+-]\d{1,4}|[.+-]?(?:[A-Za-z]{1,12}[.-]?\d{1,4}|a|b|c|rc|alpha|beta|pre|preview|post|final|m))?"
 )
-"""A tag that names a version: ``v2.1``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``."""
+"""A tag that names a version: ``v2.1``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``; or one number: ``v2``."""
 
 
-def tagged(lines: Iterable[str]) -> dict[str, str]:
-    """Return the first release of each tagged commit, oldest release first.
+def tagged(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the release that each tagged commit is, the first of several tags; and the tags with a number that are no release, sorted.
 
-    A line per tag, oldest first: type, id, peeled type and peeled id of its object, empty where it has none, and its name,
-    separated by tabs.
+    A line per tag: type, id, peeled type and peeled id of its object, empty where it has none, and its name, separated by tabs. One
+    number is a release only where no tag has more: ``v2`` beside ``v2.1`` moves from one release to the next.
     """
-    found: dict[str, str] = {}
-    for line in lines:
+    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    others: set[str] = set()
+    for line in islice(lines, _MAX_TAGS):
         kind, sha, peeled_kind, peeled_sha, name = [*line.split("\t", 4), "", "", "", ""][:5]
         commit = sha if kind == "commit" else peeled_sha if peeled_kind == "commit" else ""
-        if commit and _VERSION.fullmatch(name):
-            found.setdefault(commit, name)
-            if len(found) == _MAX_TAGS:
-                break
-    return found
+        if commit and (version := _VERSION.fullmatch(name)):
+            found[version["single"] is None].setdefault(commit, name)
+        elif commit and any(map(str.isdigit, name)):
+            others.add(name)
+    single = found[False] if found[True] else {}
+    return found[True] or found[False], sorted(others.union(single.values()))
 
 
 def first_releases(lines: Iterable[str], releases: Mapping[str, str]) -> dict[str, str]:
     """Return the first release that contains each commit, without those that none contains.
 
-    A line per commit with its parents, each commit after all of its children. A commit is contained in what contains its
-    children, so one pass suffices.
+    A line per commit with its parents, each commit after all of its children and else the newest first; `releases` by commit. A
+    commit that is no release is in the last one of these that its children are in, so one pass suffices.
     """
-    ranks = {commit: rank for rank, commit in enumerate(releases)}
-    names = list(releases.values())
-    none = len(names)
+    met: list[str] = []
     first: dict[str, int] = {}
     for line in lines:
         commit, *parents = line.split()
         if len(first) >= _MAX_RELEASED:
             break
-        rank = first[commit] = min(first.get(commit, none), ranks.get(commit, none))
-        if rank < none:
+        if commit in releases:
+            met.append(releases[commit])
+            first[commit] = len(met)
+        if rank := first.setdefault(commit, 0):
             for parent in parents:
-                first[parent] = min(first.get(parent, none), rank)
-    return {commit: names[rank] for commit, rank in first.items() if rank < none}
+                first[parent] = max(first.get(parent, 0), rank)
+    return {commit: met[rank - 1] for commit, rank in first.items() if rank}

@@ -1,8 +1,8 @@
 """What later commits do to earlier memories of a history: reverts and removals end them, renames move them.
 
-The memory of a reverted commit, and one whose code was removed, is invalid from that moment; it is kept, and shown with
-the reason. A revert that became a memory supersedes what it undid, and a fix is linked to the commit that it corrects.
-A memory whose file was renamed follows its file, so that a later removal finds it.
+The memory of a reverted commit, and one of code whose files were removed, is invalid from that moment; it is kept, and shown with the
+reason. A revert that became a memory supersedes what it undid, and a fix is linked to the commit that it corrects. A memory whose file
+was renamed follows its file, so that a later removal finds it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.components import code_among, is_packaging
+from memgraph.extraction.components import goes_along, is_packaging
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.intake.build_run import BuildRun
 from memgraph.model.build import BuildTask
@@ -25,7 +25,6 @@ from memgraph.store.query import Reader
 _COMMIT_CHARS = 12
 _MOST_PATHS = 2_000
 _REVERTED = "its change was reverted by commit {}"
-_GONE = "what it introduced or deprecated was removed by commit {}"
 _REMOVED = "the code it concerns was removed by commit {}"
 
 
@@ -106,14 +105,10 @@ class Undone:
 
     def _apply(self, task: BuildTask, project: str, own: Sequence[_Subject]) -> None:
         commit = task.task_id[:_COMMIT_CHARS]
-        reverted = dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back)), _REVERTED)
-        removed = dict.fromkeys(filter(None, (task.removes, *task.sweeps)), _GONE)
-        for sha, reason in {**removed, **reverted}.items():
+        for sha in dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back))):
             for subject in self._of_commit(sha, project):
-                self._end(subject, task, reason.format(commit))
-                if sha not in task.sweeps:
-                    said = "what it describes was removed" if reason == _GONE else "the change was reverted"
-                    self._link(own, "SUPERSEDES", subject, said)
+                self._end(subject, task, _REVERTED.format(commit))
+                self._link(own, "SUPERSEDES", subject, "the change was reverted")
         if task.restores:
             for subject in self._of_commit(task.restores, project):
                 if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
@@ -124,7 +119,7 @@ class Undone:
         gone = frozenset(task.files_removed[:_MOST_PATHS])
         for path in sorted(gone):
             for subject in self._of_file(path, project):
-                if subject.get("git_commit") != task.task_id and _is_gone(subject.get("files_involved"), gone):
+                if subject.get("git_commit") != task.task_id and _is_gone(subject, gone):
                     self._end(subject, task, _REMOVED.format(commit))
         for old, new in list(task.files_renamed.items())[:_MOST_PATHS]:
             for subject in self._of_file(old, project):
@@ -197,7 +192,12 @@ def _by_commit(build: BuildRun) -> dict[str, list[_Subject]]:
     return made
 
 
-def _is_gone(files: Sequence[str] | None, gone: frozenset[str]) -> bool:
-    """Return whether what a memory concerns is gone: its code, or all its files if it has no code."""
-    code = code_among(files or ())
-    return gone.issuperset(code or files or ["?"]) and not all(map(is_packaging, files or ()))
+def _is_gone(subject: _Subject, gone: frozenset[str]) -> bool:
+    """Return whether what a change brought is gone: all its files but tests and documentation. What took more lines than it brought stands."""
+    files: Sequence[str] = subject.get("files_involved") or ()
+    own = [file for file in files if not goes_along(file)] or files
+    if all(map(is_packaging, own)) or not gone.issuperset(own):
+        return False
+    changes = map(dict, subject.get("changes") or ())
+    gained: int = sum(one.get("added", 0) - one.get("removed", 0) for one in changes if not goes_along(one["path"]))
+    return gained >= 0

@@ -41,10 +41,12 @@ class Repository:
         done = subprocess.run(command, cwd=self.path, env=environment, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    def commit(self, message: str, *, hours: float = 0, author: str = "Ada", file: str = "app/main.py") -> str:
+    def commit(
+        self, message: str, *, hours: float = 0, author: str = "Ada", file: str = "app/main.py", text: str = ""
+    ) -> str:
         target = self.path / file
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"{message}\n{hours}\n")
+        target.write_text(text or f"{message}\n{hours}\n")
         when = START + timedelta(hours=hours)
         self.git("add", "-A", when=when, author=author)
         self.git("commit", "-q", "-m", message, when=when, author=author)
@@ -97,7 +99,7 @@ def test_a_later_run_reads_only_the_last_group_again_and_it_keeps_its_id(reposit
     second = repository.commit("Add refunds", hours=9)
     reader = GitReader(repository.path)
     cursor = list(reader.records(None))[-1].cursor
-    assert builds(list(reader.records(cursor))) == [(f"git-{second[:12]}", ["Add refunds"])]
+    assert list(reader.records(cursor)) == []
     repository.commit("Fix refunds", hours=10)
     third = repository.commit("Add taxes", hours=20)
     again = list(reader.records(cursor))
@@ -105,7 +107,7 @@ def test_a_later_run_reads_only_the_last_group_again_and_it_keeps_its_id(reposit
         (f"git-{second[:12]}", ["Add refunds", "Fix refunds"]),
         (f"git-{third[:12]}", ["Add taxes"]),
     ]
-    assert builds(list(reader.records(again[-1].cursor))) == [(f"git-{third[:12]}", ["Add taxes"])]
+    assert list(reader.records(again[-1].cursor)) == []
 
 
 def test_a_branch_merged_later_comes_at_the_end_whatever_its_dates(repository: Repository) -> None:
@@ -383,12 +385,24 @@ def test_removed_and_renamed_files_are_known(repository: Repository, tmp_path: P
     repository.git("mv", "app/cart.py", "app/basket.py")
     repository.commit("Rename cart", hours=1, file="app/other.py")
     repository.git("rm", "-q", "app/basket.py")
-    repository.commit("Sell nothing", hours=2, file="app/other.py")
+    repository.commit("Sell nothing", hours=2, file="README")
     saved = repository.saved_log(tmp_path / "shop.log")
     for reader in (GitReader(repository.path), SavedGitLogReader(saved)):
         _, renamed, removed = tasks(list(reader.records(None)))
         assert renamed.files_renamed == {"app/cart.py": "app/basket.py"}
         assert removed.files_removed == ["app/basket.py"]
+
+
+@pytest.mark.parametrize(("kept", "is_gone"), [(2, True), (3, False)])
+def test_a_file_is_gone_unless_others_of_its_kind_gain_half_of_its_lines(
+    repository: Repository, kept: int, is_gone: bool
+) -> None:
+    lines = [f"price = {number}\n" for number in range(4)]
+    repository.commit("Add prices", file="app/prices.py", text="".join(lines))
+    repository.git("rm", "-q", "app/prices.py")
+    repository.commit("Remove a module", hours=1, file="app/totals.py", text="import this\n" * kept)
+    _, task = tasks(list(GitReader(repository.path).records(None)))
+    assert (task.files_removed == ["app/prices.py"]) == is_gone
 
 
 CAUSE = "Read the rate again\n\nThe total was wrong because the rate was cached."
@@ -448,7 +462,7 @@ def test_a_commit_knows_the_first_release_that_contains_it(repository: Repositor
     tag("v1.1rc1", hours=50)
     tag("v1.1", "-a", "-m", "Second release", hours=51)
     repository.git("tag", "tree-1.2", "HEAD^{tree}")
-    repository.commit("Add gifts", hours=60)
+    gifts = repository.commit("Add gifts", hours=60)
 
     reader = GitReader(repository.path)
     records = list(reader.records(None))
@@ -461,18 +475,47 @@ def test_a_commit_knows_the_first_release_that_contains_it(repository: Repositor
         "Add gifts": None,
     }
     tag("v1.2", hours=61)
-    assert [task.release for task in tasks(list(reader.records(records[-1].cursor)))] == ["v1.2"]
+    (tagged_since,) = reader.records(records[-1].cursor)
+    assert (tagged_since.build, tagged_since.releases[gifts]) == (None, "v1.2")
+
+
+def test_a_release_is_what_its_tag_contains_and_no_earlier_one_whenever_it_was_tagged(repository: Repository) -> None:
+    repository.commit("Add cart")
+    first = repository.commit("Add refunds", hours=10)
+    repository.commit("Add taxes", hours=20)
+    repository.git("tag", "1.1", when=START + timedelta(hours=21))
+    repository.commit("Add gifts", hours=-30)  # on a machine whose clock is wrong
+    repository.git("tag", "-a", "1.2", "-m", "Third", when=START + timedelta(hours=-29))
+    repository.git("tag", "-a", "1.0", "-m", "First", first, when=START + timedelta(hours=99))
+
+    found = tasks(list(GitReader(repository.path).records(None)))
+    assert [task.release for task in found] == ["1.0", "1.0", "1.1", "1.2"]
 
 
 @pytest.mark.parametrize(
-    ("name", "is_release"),
+    ("names", "releases"),
     [
-        ("v2.1", True), ("2.1.0", True), ("REL_2_1", True), ("parser-2.1", True), ("@shop/cart@2.1.0", True), ("2.1.0.post1", True),
-        ("v3", False), ("latest", False), ("build-20260102", False), ("2.1-is-broken", False), ("v2.1\x1b[31m", False),
+        (["v2.1"], ["v2.1"]), (["REL_2_1"], ["REL_2_1"]), (["parser-2.1"], ["parser-2.1"]), (["@shop/cart@2.1.0"], ["@shop/cart@2.1.0"]),
+        (PRE := ["2.1.0.post1", "1.2-rc1", "v1.2.0-beta-1", "1.2.dev0", "v3.0.0-0"], PRE),
+        (["v1", "release-2", "3"], ["v1", "release-2", "3"]), (["v1.0", "v1", "release-2"], ["v1.0"]),
+        (["latest", "build-20260102", "2.1-is-broken", "v2.1\x1b[31m"], []),
     ],
 )  # fmt: skip
-def test_which_tags_are_releases(name: str, is_release: bool) -> None:
-    assert tagged([f"commit\t{'a' * 40}\t\t\t{name}"]) == ({"a" * 40: name} if is_release else {})
+def test_which_tags_are_releases(names: list[str], releases: list[str]) -> None:
+    """A number alone names a release where no tag has a version of several numbers, beside which it may move from one to the next."""
+    found, _ = tagged(f"commit\t{number:040x}\t\t\t{name}" for number, name in enumerate(names))
+    assert list(found.values()) == releases
+
+
+def test_tags_with_numbers_that_are_no_releases_are_said_once(repository: Repository) -> None:
+    repository.commit("Add cart")
+    for name in ("v1.0", "latest", "v1", "build-20260102"):
+        repository.git("tag", name)
+    records = list(GitReader(repository.path).records(None))
+    said = [record.skipped for record in records if record.skipped]
+    assert said == ["of the tags, these name no version and count as no release: build-20260102, v1"]
+    repository.commit("Add refunds", hours=10)
+    assert not any(record.skipped for record in GitReader(repository.path).records(records[-1].cursor))
 
 
 def test_memories_are_found_by_the_release_that_their_text_leaves_out(

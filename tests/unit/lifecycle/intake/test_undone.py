@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from memgraph.extraction.readers import SavedGitLogReader
+from memgraph.extraction.readers import GitReader, SavedGitLogReader
 from memgraph.lifecycle import ingest
 from memgraph.model.memory import RECORD_SOURCE, StoredMemory
+from tests.unit.extraction.readers.test_git_readers import Repository
 
 CACHE = "Cache the prices\n\nPrices were computed on every read because nothing kept them."
 REVERT = 'Revert "Cache the prices"\n\nThe cache was never emptied, so prices are wrong when a discount ends.'
@@ -103,6 +104,34 @@ def test_a_removal_leaves_its_own_memory_and_those_of_other_files(log: Log, stor
     assert [made[sha].invalid_at for sha in (other, removed, again)] == [None, None, None]
 
 
+def test_what_a_removal_says_outlives_the_file_that_it_was_removed_from(log: Log, store: Any) -> None:
+    dropped = log.commit(
+        "Drop support for coupons of paper\n\nThey cannot be checked, because they have no number.",
+        "M\t.github/workflows/test.yml",
+        "M\tpyproject.toml",
+        "M\tshop/_compat.py",
+    )
+    log.commit("Use the standard library only", "M\tshop/cart.py", "D\tshop/_compat.py")
+
+    assert log.read_into(store)[dropped].invalid_at is None
+
+
+@pytest.mark.parametrize(("lines", "is_over"), [((6, 0), True), ((2, 2), True), ((0, 35), False), ((1, 2), False)])
+def test_a_change_that_took_more_than_it_brought_leaves_nothing_that_a_removal_takes(
+    tmp_path: Path, store: Any, lines: tuple[int, int], is_over: bool
+) -> None:
+    repository = Repository(tmp_path / "shop")
+    before, after = (f"price = {number}\n" for number in (1, 2))
+    repository.commit("Start", file="shop/prices.py", text=before * (lines[1] + 1))
+    changed = repository.commit(CACHE, hours=9, file="shop/prices.py", text=before + after * lines[0])
+    repository.git("rm", "-q", "shop/prices.py")
+    repository.commit("Sell nothing any more", hours=18, file="README")
+    ingest(store, GitReader(repository.path))
+    (made,) = (one for one in store.every_memory() if one.source != RECORD_SOURCE and one.git_commit == changed)
+
+    assert (made.invalid_at is not None) == is_over
+
+
 def test_a_fix_knows_what_it_corrects(log: Log, store: Any) -> None:
     cached = log.commit(CACHE)
     fixed = log.commit(f"Fix discounts that are ignored by the price cache\n\nIntroduced in {cached[:10]}.")
@@ -113,17 +142,6 @@ def test_a_fix_knows_what_it_corrects(log: Log, store: Any) -> None:
     assert (made[fixed].id, "RELATED_TO", made[cached].id) in links
 
 
-def test_a_deprecation_ends_when_its_subject_is_removed(log: Log, store: Any) -> None:
-    deprecated = log.commit("Deprecate the coupon endpoint of carts")
-    removed = log.commit("Remove the deprecated coupon endpoint of carts")
-    made = log.read_into(store)
-
-    assert made[removed].invalid_at is None
-    assert made[deprecated].invalidation_reason == (
-        f"what it introduced or deprecated was removed by commit {removed[:12]}"
-    )
-
-
 def test_a_replaced_build_file_ends_nothing(log: Log, store: Any) -> None:
     message = "Move the tests to a package\n\nThis prevents the runner from adding the base directory to the path."
     moved = log.commit(message, "M\tsetup.py", "A\ttests/shop/__init__.py", "R100\ttests/a.py\ttests/shop/a.py")
@@ -132,18 +150,6 @@ def test_a_replaced_build_file_ends_nothing(log: Log, store: Any) -> None:
     made = log.read_into(store)
 
     assert [made[sha].invalid_at for sha in (moved, pinned)] == [None, None]
-
-
-@pytest.mark.parametrize("removal", ["Remove `__price__`", "remove previously deprecated code"])
-def test_a_deprecated_name_ends_when_it_is_removed(log: Log, store: Any, removal: str) -> None:
-    deprecated = log.commit("Deprecate `__price__`")
-    removed = log.commit(removal)
-    made = log.read_into(store)
-
-    assert made[deprecated].content.startswith("Deprecate `__price__`.")
-    assert made[deprecated].invalidation_reason == (
-        f"what it introduced or deprecated was removed by commit {removed[:12]}"
-    )
 
 
 def test_the_underscores_of_a_name_are_no_emphasis(log: Log, store: Any) -> None:

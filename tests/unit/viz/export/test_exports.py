@@ -134,6 +134,34 @@ def test_what_memories_name_are_nodes(opened: Any, tmp_path: Path, written: Any)
     }
 
 
+def test_a_thing_is_one_node_however_memories_name_it(opened: Any, tmp_path: Path) -> None:
+    commit = {
+        "type": "episodic", "outcome": "success", "source": "commit", "project_id": "web", "git_commit": "a" * 40,
+        "agents_involved": ["Ada Lovelace"], "release": "1.0", "closes": ["7"], "changes": [{"path": "src/Cart.py", "kind": "M"}],
+    }  # fmt: skip
+    named = {"commit": "a" * 12, "issue": "#7", "file": "src/cart.py", "person": "ada lovelace", "symbol": "total"}
+    entities = [{"name": name, "kind": kind} for kind, name in named.items()]
+    note = {"type": "semantic", "project_id": "web", "entities": [*entities, {"name": "1.0", "kind": "commit"}]}
+    with opened(tmp_path, FakeClock()) as store:
+        store.insert_memory({**commit, "content": "Lock the cart"})
+        store.insert_memory({**note, "content": "Carts are locked", "agents_involved": ["Ada Lovelace", "MARS"]})
+        elsewhere = {"project_id": "api", "entities": [{"name": "src/cart.py", "kind": "file"}]}
+        store.insert_memory({"type": "semantic", "content": "Carts are counted", **elsewhere})
+        graph = shown_graph(store, include={"records"}, named=True)
+    called = {node["id"]: (node["type"], node.get("name"), node.get("project_id")) for node in graph.nodes}
+    assert sorted(called[key][:2] for key in called if called[key][1]) == [
+        ("agent", "MARS"), ("commit", "a" * 40), ("file", "src/Cart.py"), ("file", "src/cart.py"), ("issue", "7"), ("person", "Ada Lovelace"),
+        ("project", "api"), ("project", "web"), ("release", "1.0"), ("symbol", "total"),
+    ]  # fmt: skip
+    assert [one[2] for one in called.values() if one[0] == "file"] == ["web", "api"]
+    ids = {node["content"]: node["id"] for node in graph.nodes if "content" in node}
+    told = [ids["Lock the cart"], ids["Carts are locked"]]
+    of_both = [{edge["target"] for edge in graph.edges if edge["source"] == one} for one in told]
+    assert {called[key][0] for key in set.intersection(*of_both)} == {
+        *("commit", "file", "issue", "person", "project", "release")
+    }
+
+
 def test_polars_reads_the_tables(graph: Graph, ids: dict[str, str]) -> None:
     nodes, edges = (pl.read_parquet(io.BytesIO(table)) for table in graph_parquet(graph))
     assert (nodes.height, edges.height) == (8, LINKS)
