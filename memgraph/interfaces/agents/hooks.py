@@ -14,11 +14,13 @@ from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.clients.catalogue import AGENTS, shape_of
 from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
 from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
-from memgraph.interfaces.agents.orders import orders_request
 from memgraph.interfaces.agents.overview import overview_of
 from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
+from memgraph.interfaces.operations import Caller
+from memgraph.interfaces.operations.operation import Call
 from memgraph.interfaces.operations.tracing import memory_span
+from memgraph.lifecycle.distillation.orders import MAX_ASKED
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import SESSION_SECTIONS, PromptSection, RetrievalResult
 
@@ -26,6 +28,7 @@ logger = logger_of(__name__)
 
 LEARN_EVERY_S = 60.0
 """A session that goes on is read at most so often."""
+_ASKED = "asked for answers"
 
 
 def answer_hook(
@@ -186,7 +189,25 @@ def _ended(hook: _Hook, *, is_last: bool) -> str:
             hook.learn(hook.memory, hook.client.name, due - now)
     if is_last or event.is_answer or not hook.preferences.answer_orders:
         return ""
-    return orders_request(hook.memory, log, event.session_id, agent=hook.client.name)
+    return _orders_request(hook)
+
+
+def _orders_request(hook: _Hook) -> str:
+    """Return the request to answer the work orders that the session caused, once in a session; "" if there are none."""
+    session = hook.event.session_id
+    if hook.log.last(_ASKED) is not None:
+        return ""
+    call = Call(hook.memory, Caller(agent=hook.client.name, session=session))
+    caused = [one for one in hook.memory.distillation.list() if session in (one.build_id or "")]
+    orders = [one.id for one in caused if call.may_read(one.subject_ids)][:MAX_ASKED]
+    if not orders:
+        return ""
+    hook.log.add(_ASKED, orders=orders)
+    return (
+        "The memory has questions about this session that only its agent can answer. The user has asked for this. In one step, call "
+        "next_work_order with each order_id; in the next, answer_work_order for each with what its excerpt supports; skip it if there is "
+        f"nothing to say. Then end your turn without further comment. Orders: {', '.join(orders)}"
+    )
 
 
 _ANSWERS: dict[EventKind, Callable[[_Hook], str]] = {

@@ -18,9 +18,12 @@ class Preferences(Model):
     ----------
     answer_orders : bool
         Ask the agent, once in a session, to answer the work orders that the session caused.
+    was_asked : bool
+        The user has chosen this.
     """
 
     answer_orders: bool = False
+    was_asked: bool = False
 
 
 def preferences_of(home: Path, client: str) -> Preferences:

@@ -19,11 +19,10 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from memgraph.interfaces.operations import Answer
+from memgraph.lifecycle.distillation.orders import MAX_ASKED
 from memgraph.logs import logger_of
 
 _logger = logger_of(__name__)
-MAX_ORDERS = 3
-"""Work orders answered in one session, as many as an agent is asked for at the end of one."""
 _MOST_REPLIES = 3
 _MOST_TOKENS = 4_000
 _MOST_REPLY_CHARS = 100_000
@@ -57,7 +56,7 @@ def answer_orders(server: Server[dict[str, Any]], run: Run) -> None:
 async def _answer_all(session: ServerSession, run: Run) -> None:
     seen = set[str]()
     try:
-        while len(seen) < MAX_ORDERS:
+        while len(seen) < MAX_ASKED:
             found, refusal = await run("next_work_order", {})
             order = found.data["order"] if found is not None else None
             if found is None or order is None or order["order"]["id"] in seen:

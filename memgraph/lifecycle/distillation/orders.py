@@ -15,6 +15,8 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
+MAX_ASKED = 3
+"""Orders that an agent is asked to answer in one session."""
 MAX_STATEMENTS = 8
 MAX_ATTEMPTS = 3
 """An order is closed by this many answers of which statements were refused; one that adds nothing to an untouched order does not count."""
@@ -87,7 +89,11 @@ def work_sheet(store: AgentMemoryStore, order_id: str) -> WorkSheet:
     NotFoundError, InvalidInputError
         As for `known_order`.
     """
-    order = known_order(store, order_id)
+    return sheet_of(known_order(store, order_id))
+
+
+def sheet_of(order: WorkOrder) -> WorkSheet:
+    """Return a work order with what is needed to answer it."""
     fence, fenced_excerpt = fenced(order.excerpt)
     is_conflict = order.kind == "contradiction"
     return WorkSheet(

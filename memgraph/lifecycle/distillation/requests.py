@@ -20,7 +20,7 @@ from memgraph.lifecycle.run.changes import changes_after, last_run
 from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.records import DistilRequested, phase_key
-from memgraph.model.results.learning import OrdersResult
+from memgraph.model.results.learning import OrdersResult, WorkOrder
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 
@@ -112,6 +112,11 @@ def _is_known(subject: Subject, known: Iterable[Row]) -> bool:
         or (row["kind"] == subject.kind and 2 * len(ids.intersection(row.get("subject_ids", ()))) > len(ids))
         for row in known
     )
+
+
+def order_for(subject: Subject) -> WorkOrder:
+    """Return a subject as the work order that it would become."""
+    return WorkOrder.parse(_event(subject, subject.source_at).model_dump())
 
 
 def _event(subject: Subject, now: str) -> DistilRequested:

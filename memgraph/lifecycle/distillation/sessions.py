@@ -47,8 +47,8 @@ class SessionWatch:
 
     def note(self, log: BuildEventLog) -> None:
         """Note a log if it is a long session, and among the longest so far."""
-        many = len(log.tasks) + _EVENTS_OF_AN_INTERVENTION * len(log.user_interventions)
-        if log.source in _NO_SESSIONS or many < LONG_EVENTS or not self._most:
+        many = length_of(log)
+        if not many or not self._most:
             return
         entry = (many, f"{log.project_id}\x1f{log.build_id}", log)
         self._noted = [one for one in self._noted if one[1] != entry[1]]  # read again because it has grown
@@ -57,7 +57,7 @@ class SessionWatch:
 
     def request_orders(self) -> OrdersResult:
         """Make work orders for the noted sessions, within the budget of the day. How much the rules kept says nothing of what they missed."""
-        subjects = [subject for many, _, log in self._noted for subject in subjects_of(log, many)]
+        subjects = [subject for _, _, log in self._noted for subject in subjects_of(log)]
         self._noted = []
         return request_sessions(self._store, subjects)
 
@@ -81,11 +81,19 @@ class _Watched:
             yield record
 
 
-def subjects_of(log: BuildEventLog, many: int) -> list[Subject]:
+def length_of(log: BuildEventLog) -> int:
+    """Return the length of a session in events; 0 if it is not a long one, or no session."""
+    many = len(log.tasks) + _EVENTS_OF_AN_INTERVENTION * len(log.user_interventions)
+    return 0 if log.source in _NO_SESSIONS or many < LONG_EVENTS else many
+
+
+def subjects_of(log: BuildEventLog) -> list[Subject]:
     """Return what to ask about a session: a subject for each part of what the user said, what the agent concluded and what failed.
 
-    One in which little matters is filled up with its other events. The value of a part is by its share of what matters.
+    Nothing about one that is not long. One in which little matters is filled up with its other events. The value of a part is by its share of what matters.
     """
+    if not (many := length_of(log)):
+        return []
     log = _told_once(redact_any(log).value)  # secrets before anything is cut: a truncated one would not be recognised
     essential = sum(map(_cost, filter(is_essential, informative_events(log, 1, lambda _: 0))))
     room = min(max(essential, MAX_EXCERPT_CHARS), MAX_PARTS * MAX_EXCERPT_CHARS)

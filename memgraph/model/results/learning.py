@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
@@ -346,6 +347,14 @@ class WorkSheet(Model):
     fenced_excerpt: str
     reply_schema: dict[str, Any]
     limits: dict[str, int]
+
+    @property
+    def prompt(self) -> str:
+        """All of it in one text, as an agent gets it."""
+        schema = json.dumps(self.reply_schema, ensure_ascii=False)
+        return (
+            f"{self.instructions}\n\n{self.fenced_excerpt}\n\nSchema of the answer: {schema}\norder_id: {self.order.id}"
+        )
 
 
 class AnswerResult(Model):
