@@ -32,7 +32,7 @@ ROOM_LINES = {
     "graph": 2_040,
     "health": 840,
     "index": 1_660,
-    "interfaces": 19_220,
+    "interfaces": 19_180,
     "journal": 4_540,
     "lifecycle": 11_980,
     "memgraph": 3_600,
@@ -108,7 +108,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "interfaces.agents": (
         "events kept sessions",
-        "preferences jobs connecting",
+        "jobs connecting",
         "usage asking backfill",
         "clients",
         "overview",

@@ -6,16 +6,17 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from memgraph.errors import MemGraphError
 from memgraph.extraction.readers.source import project_of_directory
 from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.clients.catalogue import AGENTS, shape_of
+from memgraph.interfaces.agents.connecting.receipt import read_receipt
 from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
 from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.overview import overview_of
-from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.interfaces.operations import Caller
 from memgraph.interfaces.operations.operation import Call
@@ -74,7 +75,6 @@ class _Hook:
         self.is_printed = is_printed
         self.home = memory.store.config.home
         self.log = SessionLog(self.home, client.name, event.session_id)
-        self.preferences = preferences_of(self.home, client.name)
 
     @property
     def project(self) -> str | None:
@@ -187,14 +187,15 @@ def _ended(hook: _Hook, *, is_last: bool) -> str:
             due = now if is_last else max(now, planned + LEARN_EVERY_S)
             log.add("read", at=due)
             hook.learn(hook.memory, hook.client.name, due - now)
-    if is_last or event.is_answer or not hook.preferences.answer_orders:
-        return ""
-    return _orders_request(hook)
+    return "" if is_last or event.is_answer else _orders_request(hook)
 
 
 def _orders_request(hook: _Hook) -> str:
-    """Return the request to answer the work orders that the session caused, once in a session; "" if there are none."""
+    """Return the request to answer the work orders that the session caused, once in a session; "" if there are none, or the user did not agree."""
     session = hook.event.session_id
+    receipt = read_receipt(hook.memory.store.config.keys_home, hook.client.name)
+    if receipt is None or not receipt.options.answer_orders or Path(receipt.options.home) != hook.home:
+        return ""
     if hook.log.last(_ASKED) is not None:
         return ""
     call = Call(hook.memory, Caller(agent=hook.client.name, session=session))

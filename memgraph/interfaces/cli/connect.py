@@ -56,29 +56,32 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
         )
     from memgraph.interfaces.agents.clients.catalogue import AGENTS, connector_of, transcripts_of
     from memgraph.interfaces.agents.connecting.connector import connect as connect_program
-    from memgraph.interfaces.agents.preferences import Preferences, keep_preferences, preferences_of
+    from memgraph.interfaces.agents.connecting.receipt import read_receipt
 
     release = installed_version()
     connector = connector_of(agent, release)
     readable = AGENTS[agent].transcripts
     sessions = transcripts_of(agent) if fills else None  # refused before anything is written
-    chosen = preferences_of(config.home, agent)
+    receipt = read_receipt(config.keys_home, agent)
+    chosen = receipt.options if receipt else _options(config.home)
     is_settled = chosen.answer_orders or chosen.was_asked or answers is not None
     is_put = not (is_settled or dry_run or yes or settings.as_json) and readable is not None and sys.stdin.isatty()
     cost = _cost(readable and readable()) if answers or is_put else None
     if cost and is_put:
         click.echo(_cost_text(cost, connector.title), err=True)
         answers = click.confirm(f"May {connector.title} be asked?", err=True)
-    if answers is not None:
-        chosen = Preferences(answer_orders=answers, was_asked=True)
-    options = _options(config.home, answer_orders=chosen.answer_orders)
+    options = _options(
+        config.home,
+        answer_orders=chosen.answer_orders if answers is None else answers,
+        was_asked=chosen.was_asked or answers is not None,
+    )
     if dry_run:
         stands = connect_program(connector, config.keys_home, options, release=release, dry_run=True)
         document = {**stands.model_dump(mode="json"), "is_dry_run": True}
         lines = [f"Would write {plain(path)}" for path in stands.written] or ["Nothing to write: all of it is there."]
     else:
-        with opened(settings):  # hooks do nothing without a store: connecting creates it
-            keep_preferences(config.home, agent, chosen)
+        with opened(settings):
+            pass  # hooks do nothing without a store: connecting creates it
         stands = connect_program(connector, config.keys_home, options, release=release)
         document = stands.model_dump(mode="json")
         lines = [
@@ -109,14 +112,10 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
     from memgraph.config import load_config
     from memgraph.interfaces.agents.clients.catalogue import connector_of
     from memgraph.interfaces.agents.connecting.connector import disconnect as disconnect_program
-    from memgraph.interfaces.agents.preferences import forget_preferences
 
     config = load_config({"home": settings.home})
     connector = connector_of(agent, installed_version())
-    options = _options(config.home, answer_orders=False)
-    stands = disconnect_program(connector, config.keys_home, options, dry_run=dry_run)
-    if not dry_run and stands.home:
-        forget_preferences(Path(stands.home), agent)
+    stands = disconnect_program(connector, config.keys_home, _options(config.home), dry_run=dry_run)
     removed = [path for path in stands.written if path not in stands.missing]
     kept = [*stands.changed, *stands.extra]
     document = {
@@ -161,7 +160,7 @@ def _cost_text(cost: AskingCost, title: str) -> str:
     )
 
 
-def _options(home: Path, *, answer_orders: bool) -> Options:
+def _options(home: Path, **choice: bool) -> Options:
     from memgraph.config import DEFAULT_HOME
     from memgraph.interfaces.agents.connecting.programs import home_folder, scripts_folder
     from memgraph.interfaces.agents.connecting.receipt import Options
@@ -171,7 +170,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
         is_default_home=home == home_folder() / Path(DEFAULT_HOME).name,
         keys_home=os.environ.get("MEMGRAPH_KEYS_HOME", ""),
         scripts=str(scripts_folder()),
-        answer_orders=answer_orders,
+        **choice,
     )
 
 
