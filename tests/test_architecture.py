@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_180,
     "journal": 4_540,
-    "lifecycle": 11_980,
+    "lifecycle": 12_040,
     "memgraph": 3_600,
     "model": 5_960,
     "retrieval": 4_640,

@@ -43,7 +43,7 @@ def work_orders(
     Parameters
     ----------
     state : {"open", "answered", "skipped"} or None
-        None: in any state.
+        None: in any state. Open ones are those that are due: further parts of long sessions are on one of the days after.
     project : str, optional
         Only of this project.
     """
@@ -52,7 +52,9 @@ def work_orders(
     reader = store.reader
     with reader.frozen():
         rows = [row for row in reader.every_record(WORK_ORDER) if project is None or row.get("project_id") == project]
-        chosen = [row for row in rows if (state is None or row["state"] == state) and is_current(reader, row)]
+        now = store.now()
+        due = [row for row in rows if state != "open" or row["requested_at"] <= now]
+        chosen = [row for row in due if (state is None or row["state"] == state) and is_current(reader, row)]
     chosen.sort(key=lambda row: (-row["value"], row["requested_at"], row["id"]))
     return [order_of(row) for row in chosen[:limit]]
 

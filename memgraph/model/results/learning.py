@@ -299,6 +299,8 @@ class WorkOrder(Model):
         The memories that it is about. Of a contradiction: the older one, then the newer one.
     value : float
         The expected use of an answer, in [0, 1].
+    requested_at : str
+        From when it is asked: of parts of a long session that are too many for one day, a day after.
     attempts : int
         Answers of which statements were refused, while the order stayed open for their corrections.
     merged_memory_ids : list of str
