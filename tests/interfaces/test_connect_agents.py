@@ -228,7 +228,7 @@ def test_entries_of_an_earlier_version_are_replaced(run: Any, home: Path) -> Non
     found = tomllib.loads(settings.read_text("utf-8"))
     assert found["mcp_servers"]["memgraph"]["args"][3:5] == ["--toolset", "full"]
     assert settings.read_text("utf-8").count("[mcp_servers.memgraph]") == 1
-    run("connect", "codex")
+    run("connect", "codex", "--no-answer-orders")
     run("disconnect", "codex")
     assert settings.read_text("utf-8") == 'model = "x"\n\n[projects.x]\ny = 1\n'
     assert [one.name for one in (home / ".codex").iterdir()] == ["config.toml"]

@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from memgraph import MemGraph
+from memgraph.extraction.llm.budget import cautious_tokens
+from memgraph.extraction.readers import TranscriptReader
+from memgraph.interfaces.agents.asking import ANSWER_TOKENS
 from memgraph.interfaces.agents.connecting.change import Part
 from memgraph.interfaces.agents.connecting.files import OwnFiles
 from memgraph.interfaces.agents.connecting.receipt import Options, Receipt
-from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.cli.group import cli
+from memgraph.lifecycle.distillation.orders import MAX_ASKED
 from tests.tables import break_database
 
 INPUTS = Path(__file__).parents[1] / "fixtures" / "inputs"
@@ -41,9 +45,9 @@ def plugin(home: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., Result]:
-    def call(*args: Any) -> Result:
+    def call(*args: Any, **options: Any) -> Result:
         arguments = ["--home", str(tmp_path / "store"), *map(str, args)]
-        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=settings())
+        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=settings(), **options)
 
     return call
 
@@ -144,13 +148,73 @@ def test_what_the_user_changed_or_added_stays(run: Any, home: Path, plugin: Path
 def test_options_are_changed_by_connecting_again(run: Any, plugin: Path, home: Path, tmp_path: Path) -> None:
     run("connect", "claude-code", "--answer-orders")
     server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
-    assert server["args"] == ["mcp", "--agent", "claude-code", "--toolset", "full"]
-    assert preferences_of(tmp_path / "store", "claude-code").answer_orders
+    assert server["args"] == ["mcp", "--agent", "claude-code", "--toolset", "full", "--answer-orders"]
     assert "asked to answer work orders" in run("connect").stdout
-    run("connect", "claude-code")
+    assert json.loads(run("connect", "claude-code", "--json").stdout)["answer_orders"], "the choice is kept"
+    run("connect", "claude-code", "--no-answer-orders")
     server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
     assert server["args"] == ["mcp", "--agent", "claude-code"]
-    assert not preferences_of(tmp_path / "store", "claude-code").answer_orders
+    assert "asked to answer work orders" not in run("connect").stdout
+
+
+@pytest.mark.parametrize("choice", ["y", "n"])
+def test_a_person_is_asked_once_whether_the_agent_may_be_asked(
+    run: Any, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, choice: str
+) -> None:
+    question = "May Claude Code be asked?"
+    assert question not in run("connect", "claude-code").stderr, "nobody is there"
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    assert run("connect", "claude-code").exit_code == 130, "there is no answer"
+    assert "be asked?" not in run("connect", "copilot").stderr, "its sessions are not read"
+    asked = run("connect", "claude-code", input=choice)
+    assert asked.exit_code == 0, asked.output
+    assert asked.stderr.index("tokens to read") < asked.stderr.index(question)
+    assert ("asked to answer work orders" in asked.stdout) == (choice == "y")
+    again = run("connect", "claude-code")
+    assert (again.exit_code, question in again.stderr) == (0, False)
+    assert json.loads(run("connect", "claude-code", "--json").stdout)["answer_orders"] == (choice == "y")
+
+
+def transcript(folder: Path, session: str, turns: int) -> Path:
+    """Write a session of Claude Code in which the last request had 5,070 tokens in its context."""
+    lines = []
+    for number in range(turns):
+        common = {"sessionId": session, "cwd": str(folder), "timestamp": f"2026-03-01T10:{number:02d}:00.000Z"}
+        usage = {"input_tokens": 20, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 5_000}
+        said = f"And what about case {number} of the timetable? {'It is late. ' * 40}"
+        answer = {"content": [{"type": "text", "text": f"Case {number} is like the others."}], "usage": usage}
+        lines += [common | {"type": "user", "message": {"role": "user", "content": said}}]
+        lines += [common | {"type": "assistant", "message": {"role": "assistant", **answer}}]
+    path = folder / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n", "utf-8")
+    return path
+
+
+def test_the_cost_is_that_of_the_orders_which_the_users_own_sessions_would_cause(
+    run: Any, home: Path, open_store: Any
+) -> None:
+    def cost() -> dict[str, int]:
+        shown = run("connect", "claude-code", "--answer-orders", "--dry-run", "--json")
+        return json.loads(shown.stdout)["cost"]
+
+    none = cost()
+    assert (none["sessions"], none["asked"], none["context"]) == (0, 0, 0)
+    folder = home / ".claude" / "projects" / "shop"
+    transcript(folder, "short", 4)
+    assert cost() == none | {"sessions": 1}
+    path = transcript(folder, "long", 59)
+    transcript(folder / "long" / "subagents", "agent-1", 59)
+    memory = MemGraph(open_store("other"))
+    memory.ingest(TranscriptReader(path))
+    orders = memory.distillation.list(limit=MAX_ASKED)
+    assert len(orders) > 1
+    read = sum(cautious_tokens(memory.distillation.show(one.id).prompt) for one in orders)
+    written = len(orders) * ANSWER_TOKENS
+    assert cost() == {"sessions": 2, "asked": 1, "read": read, "written": written, "context": 5_070}
+    assert read < none["read"]
+    assert f"{read:,} tokens to read" in " ".join(run("connect", "claude-code", "--answer-orders").stdout.split())
+    assert json.loads(run("connect", "claude-code", "--json").stdout)["cost"] is None
 
 
 def test_a_dry_run_writes_nothing(run: Any, home: Path, plugin: Path) -> None:
@@ -163,7 +227,7 @@ def test_a_dry_run_writes_nothing(run: Any, home: Path, plugin: Path) -> None:
     connected = tree(home)
     assert run("connect", "claude-code", "--dry-run").stdout == "Nothing to write: all of it is there.\n"
     asked = run("connect", "claude-code", "--dry-run", "--answer-orders")
-    assert asked.stdout == f"Would write {plugin / '.mcp.json'}\n"
+    assert asked.stdout.splitlines()[0] == f"Would write {plugin / '.mcp.json'}"
     assert "Would remove 4 files" in run("disconnect", "claude-code", "--dry-run").stdout
     assert tree(home) == connected
 

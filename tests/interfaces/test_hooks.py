@@ -16,11 +16,11 @@ import pytest
 from memgraph import MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding import NoEmbedder
+from memgraph.interfaces.agents.connecting.receipt import Options, Receipt, keep_receipt
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.agents.jobs import Job, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.kept import kept_overview
 from memgraph.interfaces.agents.learning import learn, learn_from_jobs
-from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
 from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.store import AgentMemoryStore
 
@@ -426,7 +426,11 @@ def test_the_agent_is_asked_once_for_answers_and_only_if_the_user_wants_it(
     assert orders, "a long session of which little was kept"
     stop = named(events, "Stop")
     assert hook(stop) == ""
-    keep_preferences(memory.store.config.home, "claude-code", Preferences(answer_orders=True))
+    config = memory.store.config
+    for home, wants in ((config.home, False), (config.home / "another", True), (config.home, True)):
+        assert hook(stop) == ""
+        chosen = Options(home=str(home), scripts="", answer_orders=wants)
+        keep_receipt(config.keys_home, "claude-code", Receipt(release="", options=chosen))
     assert hook(stop, stop_hook_active=True) == ""
     assert hook(stop, session_id="another") == ""
     text = hook(stop)

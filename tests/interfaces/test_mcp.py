@@ -134,7 +134,7 @@ class TestSampling:
                 enough.set()
             return found
 
-        given = {"answer": run, "mode": "legacy", "sampling": sample, **options}
+        given = {"answer": run, "mode": "legacy", "sampling": sample, "quiet_s": 0, **options}
         with connected(run, **given) as server:
             if given["answer"] and given["sampling"]:
                 assert enough.wait(60)
@@ -161,7 +161,7 @@ class TestSampling:
         async def session() -> list[dict[str, Any]]:
             to_server, of_server = anyio.create_memory_object_stream[Any](8)
             to_client, of_client = anyio.create_memory_object_stream[Any](8)
-            server, answers = server_of(run, answer=run), list[dict[str, Any]]()
+            server, answers = server_of(run, answer=run, quiet_s=0), list[dict[str, Any]]()
 
             async def send(**message: Any) -> None:
                 parsed = types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message})
@@ -187,6 +187,27 @@ class TestSampling:
     def test_a_user_who_declines_is_not_asked_again(self, memory):
         assert len(self.answered(memory, [])) == 1
         assert len(memory.distillation.list()) == 1
+
+    def test_nobody_is_asked_while_the_client_calls_something(self, memory):
+        happened: list[str] = []
+        enough = threading.Event()
+
+        async def sample(_context: Any, _params: Any) -> Any:
+            happened.append("asked")
+            enough.set()
+            return types.ErrorData(code=-1, message="the user declined")
+
+        def run(name: str, arguments: Any, progress: Any) -> Answer:
+            if name == "stats":
+                happened.append("began")
+                enough.wait(1.5)
+                happened.append("ended")
+            return perform(memory, Caller(), name, arguments, toolset="full", progress=progress)
+
+        with connected(run, answer=run, mode="legacy", sampling=sample, quiet_s=0.3) as server:
+            assert server.text("stats")
+            assert enough.wait(60)
+        assert happened in (["began", "ended", "asked"], ["asked", "began", "ended"])  # the latter on a slow machine
 
     @pytest.mark.parametrize("options", [{"answer": None}, {"sampling": None}])
     def test_nobody_is_asked_without_consent_and_offer(self, memory, options):

@@ -6,19 +6,22 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from memgraph.errors import MemGraphError
 from memgraph.extraction.readers.source import project_of_directory
 from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.clients.catalogue import AGENTS, shape_of
+from memgraph.interfaces.agents.connecting.receipt import read_receipt
 from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
 from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
-from memgraph.interfaces.agents.orders import orders_request
 from memgraph.interfaces.agents.overview import overview_of
-from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
+from memgraph.interfaces.operations import Caller
+from memgraph.interfaces.operations.operation import Call
 from memgraph.interfaces.operations.tracing import memory_span
+from memgraph.lifecycle.distillation.orders import MAX_ASKED
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import SESSION_SECTIONS, PromptSection, RetrievalResult
 
@@ -26,6 +29,7 @@ logger = logger_of(__name__)
 
 LEARN_EVERY_S = 60.0
 """A session that goes on is read at most so often."""
+_ASKED = "asked for answers"
 
 
 def answer_hook(
@@ -71,7 +75,6 @@ class _Hook:
         self.is_printed = is_printed
         self.home = memory.store.config.home
         self.log = SessionLog(self.home, client.name, event.session_id)
-        self.preferences = preferences_of(self.home, client.name)
 
     @property
     def project(self) -> str | None:
@@ -184,9 +187,28 @@ def _ended(hook: _Hook, *, is_last: bool) -> str:
             due = now if is_last else max(now, planned + LEARN_EVERY_S)
             log.add("read", at=due)
             hook.learn(hook.memory, hook.client.name, due - now)
-    if is_last or event.is_answer or not hook.preferences.answer_orders:
+    return "" if is_last or event.is_answer else _orders_request(hook)
+
+
+def _orders_request(hook: _Hook) -> str:
+    """Return the request to answer the work orders that the session caused, once in a session; "" if there are none, or the user did not agree."""
+    session = hook.event.session_id
+    receipt = read_receipt(hook.memory.store.config.keys_home, hook.client.name)
+    if receipt is None or not receipt.options.answer_orders or Path(receipt.options.home) != hook.home:
         return ""
-    return orders_request(hook.memory, log, event.session_id, agent=hook.client.name)
+    if hook.log.last(_ASKED) is not None:
+        return ""
+    call = Call(hook.memory, Caller(agent=hook.client.name, session=session))
+    caused = [one for one in hook.memory.distillation.list() if session in (one.build_id or "")]
+    orders = [one.id for one in caused if call.may_read(one.subject_ids)][:MAX_ASKED]
+    if not orders:
+        return ""
+    hook.log.add(_ASKED, orders=orders)
+    return (
+        "The memory has questions about this session that only its agent can answer. The user has asked for this. In one step, call "
+        "next_work_order with each order_id; in the next, answer_work_order for each with what its excerpt supports; skip it if there is "
+        f"nothing to say. Then end your turn without further comment. Orders: {', '.join(orders)}"
+    )
 
 
 _ANSWERS: dict[EventKind, Callable[[_Hook], str]] = {

@@ -12,11 +12,12 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, installed_version, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, pairs, plain, progress, stderr_line
+from memgraph.interfaces.cli.base.output import count, emit, pairs, plain, progress, stderr_line, wrapped
 from memgraph.text.cutting import cut
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
+    from memgraph.interfaces.agents.asking import AskingCost
     from memgraph.interfaces.agents.backfill import BackfillPreview
     from memgraph.interfaces.agents.connecting.connector import Standing
     from memgraph.interfaces.agents.connecting.receipt import Options
@@ -31,19 +32,20 @@ _STATES = {"needs approval": "is connected and needs your approval"}
 @click.option("--dry-run", is_flag=True, help="Only say what would be written.")
 @click.option("--backfill", "fills", is_flag=True, help="Also learn from all earlier sessions, after a preview.")
 @click.option(
-    "--answer-orders",
-    is_flag=True,
-    help="Ask the agent, once in a session, to answer the work orders that the session caused.",
+    "--answer-orders/--no-answer-orders",
+    "answers",
+    default=None,
+    help="Whether the agent is asked, once in a session, to answer the work orders that the session caused.  [default: ask, once, at a terminal]",
 )
 @click.option("--yes", "-y", is_flag=True, help="With --backfill: do not ask for confirmation.")
 @pass_settings
-def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, answer_orders: bool, yes: bool) -> None:
+def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, answers: bool | None, yes: bool) -> None:
     """Connect AGENT, or list the agents with how each stands."""
     from memgraph.config import load_config
 
     config = load_config({"home": settings.home})
     if agent is None:
-        if dry_run or fills or answer_orders or yes:
+        if dry_run or fills or answers is not None or yes:
             raise click.UsageError("name the agent to connect, such as claude-code")
         _list(settings, config.home, config.keys_home)
         return
@@ -52,22 +54,34 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
             f"the store is on a server, {config.server}, whose address may be secret and is written into no program's settings: connect "
             "a store in a directory, or set MEMGRAPH_HOME and MEMGRAPH_TENANT where the agent runs and add `memgraph mcp` there yourself"
         )
-    from memgraph.interfaces.agents.clients.catalogue import connector_of, transcripts_of
+    from memgraph.interfaces.agents.clients.catalogue import AGENTS, connector_of, transcripts_of
     from memgraph.interfaces.agents.connecting.connector import connect as connect_program
+    from memgraph.interfaces.agents.connecting.receipt import read_receipt
 
     release = installed_version()
     connector = connector_of(agent, release)
-    options = _options(config.home, answer_orders=answer_orders)
+    readable = AGENTS[agent].transcripts
     sessions = transcripts_of(agent) if fills else None  # refused before anything is written
+    receipt = read_receipt(config.keys_home, agent)
+    chosen = receipt.options if receipt else _options(config.home)
+    is_settled = chosen.answer_orders or chosen.was_asked or answers is not None
+    is_put = not (is_settled or dry_run or yes or settings.as_json) and readable is not None and sys.stdin.isatty()
+    cost = _cost(readable and readable()) if answers or is_put else None
+    if cost and is_put:
+        click.echo(_cost_text(cost, connector.title), err=True)
+        answers = click.confirm(f"May {connector.title} be asked?", err=True)
+    options = _options(
+        config.home,
+        answer_orders=chosen.answer_orders if answers is None else answers,
+        was_asked=chosen.was_asked or answers is not None,
+    )
     if dry_run:
         stands = connect_program(connector, config.keys_home, options, release=release, dry_run=True)
-        document: dict[str, Any] = {**stands.model_dump(mode="json"), "is_dry_run": True}
+        document = {**stands.model_dump(mode="json"), "is_dry_run": True}
         lines = [f"Would write {plain(path)}" for path in stands.written] or ["Nothing to write: all of it is there."]
     else:
-        from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
-
-        with opened(settings):  # hooks do nothing without a store: connecting creates it
-            keep_preferences(config.home, agent, Preferences(answer_orders=answer_orders))
+        with opened(settings):
+            pass  # hooks do nothing without a store: connecting creates it
         stands = connect_program(connector, config.keys_home, options, release=release)
         document = stands.model_dump(mode="json")
         lines = [
@@ -75,6 +89,9 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
             *_remarks(stands),
             connector.hint,
         ]
+    if cost and not is_put:
+        lines.append(_cost_text(cost, connector.title))
+    document["cost"] = cost.model_dump(mode="json") if cost else None
     if sessions is None:
         emit(settings, document, lines)
         return
@@ -95,14 +112,10 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
     from memgraph.config import load_config
     from memgraph.interfaces.agents.clients.catalogue import connector_of
     from memgraph.interfaces.agents.connecting.connector import disconnect as disconnect_program
-    from memgraph.interfaces.agents.preferences import forget_preferences
 
     config = load_config({"home": settings.home})
     connector = connector_of(agent, installed_version())
-    options = _options(config.home, answer_orders=False)
-    stands = disconnect_program(connector, config.keys_home, options, dry_run=dry_run)
-    if not dry_run and stands.home:
-        forget_preferences(Path(stands.home), agent)
+    stands = disconnect_program(connector, config.keys_home, _options(config.home), dry_run=dry_run)
     removed = [path for path in stands.written if path not in stands.missing]
     kept = [*stands.changed, *stands.extra]
     document = {
@@ -127,7 +140,27 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
     emit(settings, document, lines)
 
 
-def _options(home: Path, *, answer_orders: bool) -> Options:
+def _cost(folder: Path | None) -> AskingCost:
+    from memgraph.interfaces.agents.asking import cost_of_asking
+    from memgraph.interfaces.agents.backfill import transcripts_below
+
+    return cost_of_asking(transcripts_below(folder) if folder else [])
+
+
+def _cost_text(cost: AskingCost, title: str) -> str:
+    if cost.asked:
+        measured = f"That was measured on {cost.asked} of your latest {count(cost.sessions, 'session')}, the long ones."
+    else:
+        measured = "There is no long session yet to measure it on: that is the most."
+    context = f" ({cost.context:,} tokens)" if cost.context else ""
+    return wrapped(
+        f"Rules find only a part of what a session taught. {title} can be asked for the rest: once in a long session, at the end of a turn, "
+        f"up to three questions. That costs some {cost.read:,} tokens to read and {cost.written:,} to write, in three requests or more, each of "
+        f"which also reads the session's context{context} again, most of it at the price of cached tokens. {measured}"
+    )
+
+
+def _options(home: Path, **choice: bool) -> Options:
     from memgraph.config import DEFAULT_HOME
     from memgraph.interfaces.agents.connecting.programs import home_folder, scripts_folder
     from memgraph.interfaces.agents.connecting.receipt import Options
@@ -137,7 +170,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
         is_default_home=home == home_folder() / Path(DEFAULT_HOME).name,
         keys_home=os.environ.get("MEMGRAPH_KEYS_HOME", ""),
         scripts=str(scripts_folder()),
-        answer_orders=answer_orders,
+        **choice,
     )
 
 

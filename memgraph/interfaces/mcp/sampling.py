@@ -1,13 +1,15 @@
 """Work orders answered by the client's own model, where the client lets a server ask it (MCP sampling). The user opts in.
 
-A client offers this only in sessions with a handshake, and asks its user as it sees fit. Nothing waits for the answers.
+A client offers this only in sessions with a handshake, and asks its user as it sees fit. Nothing waits for the answers. The protocol's
+revision of 2026-07-28 deprecates it: those who connect over it are not asked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -19,11 +21,12 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from memgraph.interfaces.operations import Answer
+from memgraph.lifecycle.distillation.orders import MAX_ASKED
 from memgraph.logs import logger_of
 
 _logger = logger_of(__name__)
-MAX_ORDERS = 3
-"""Work orders answered in one session, as many as an agent is asked for at the end of one."""
+QUIET_S = 60.0
+"""Nobody is asked while a client calls operations, and for so long after: a prompt may be worked on."""
 _MOST_REPLIES = 3
 _MOST_TOKENS = 4_000
 _MOST_REPLY_CHARS = 100_000
@@ -34,30 +37,55 @@ Run = Callable[[str, Mapping[str, Any]], Awaitable[tuple[Answer | None, str]]]
 """Performs an operation for the caller: its answer, or None and the text of the refusal."""
 
 
+class Calls:
+    """The operations that a client calls."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._ended = anyio.current_time()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Note that an operation runs in this block."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self._ended = anyio.current_time()
+
+    async def pause(self, least_s: float) -> None:
+        """Wait until none has run for so long."""
+        while self._running or anyio.current_time() < self._ended + least_s:
+            await anyio.sleep(least_s / 10)
+
+
 @asynccontextmanager
 async def background(_server: Any) -> AsyncIterator[dict[str, Any]]:
     """Hold the tasks that run beside a session; they end with it."""
     async with anyio.create_task_group() as tasks:
-        yield {"tasks": tasks}
+        yield {"tasks": tasks, "calls": Calls()}
         tasks.cancel_scope.cancel()
 
 
-def answer_orders(server: Server[dict[str, Any]], run: Run) -> None:
-    """Have a server ask the models of clients that offer sampling for answers, from the beginning of each session."""
+def answer_orders(server: Server[dict[str, Any]], run: Run, quiet_s: float) -> None:
+    """Have a server ask the models of clients that offer sampling for answers, between prompts."""
 
     async def begin(context: ServerRequestContext[dict[str, Any], Any], _params: types.NotificationParams) -> None:
         offered = context.session.client_capabilities
         if offered is not None and offered.sampling is not None:
             tasks: TaskGroup = context.lifespan_context["tasks"]
-            tasks.start_soon(_answer_all, context.session, run)
+            pause = partial(context.lifespan_context["calls"].pause, quiet_s)
+            tasks.start_soon(_answer_all, context.session, run, pause)
 
     server.add_notification_handler("notifications/initialized", types.NotificationParams, begin)
 
 
-async def _answer_all(session: ServerSession, run: Run) -> None:
+async def _answer_all(session: ServerSession, run: Run, pause: Callable[[], Awaitable[None]]) -> None:
     seen = set[str]()
     try:
-        while len(seen) < MAX_ORDERS:
+        while len(seen) < MAX_ASKED:
+            await pause()
             found, refusal = await run("next_work_order", {})
             order = found.data["order"] if found is not None else None
             if found is None or order is None or order["order"]["id"] in seen:

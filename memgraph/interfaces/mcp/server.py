@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.mcp.sampling import answer_orders, background
+from memgraph.interfaces.mcp.sampling import QUIET_S, answer_orders, background
 from memgraph.interfaces.operations import Answer, Operation, offered
 from memgraph.interfaces.operations.operation import Toolset
 from memgraph.interfaces.refusals import message_of
@@ -77,13 +77,14 @@ def server_of(
     *,
     toolset: Toolset = "core",
     answer: Perform | None = None,
+    quiet_s: float = QUIET_S,
     in_thread: Callable[[str, Callable[[], Answer]], Awaitable[Answer]] | None = None,
     message: Callable[[BaseException], str] = message_of,
 ) -> Server[dict[str, Any]]:
     """Return a server that offers the operations of a toolset.
 
     `perform` is called in threads, up to four at a time unless `in_thread` decides, and may raise a `MemGraphError`. With `answer`, which performs operations of
-    any toolset, clients that offer sampling are asked to answer work orders. `message` renders errors for the client.
+    any toolset, clients that offer sampling are asked to answer work orders once they have called nothing for `quiet_s` seconds. `message` renders errors for the client.
     """
     tools = [_tool(one) for one in offered(toolset)]
     threads = CapacityLimiter(_AT_ONCE)
@@ -95,7 +96,8 @@ def server_of(
 
     async def run(context: _Context, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Perform an operation in a thread. If the call is cancelled, the operation ends at its next report of progress, or as usual."""
-        return await result(name, partial(perform, name, arguments, _Reporter(context)))
+        with context.lifespan_context["calls"].running():
+            return await result(name, partial(perform, name, arguments, _Reporter(context)))
 
     async def run_unasked(name: str, arguments: Mapping[str, Any]) -> tuple[Answer | None, str]:
         try:
@@ -163,7 +165,7 @@ def server_of(
         lifespan=background,
     )
     if answer is not None:
-        answer_orders(server, run_unasked)
+        answer_orders(server, run_unasked, quiet_s)
     return server
 
 

@@ -51,11 +51,7 @@ def _next(call: Call, given: NextOrder) -> Answer:
     if order is None:
         return Answer(text="There are no open work orders.", data={"order": None})
     sheet = call.memory.distillation.show(order.id)
-    schema = json.dumps(sheet.reply_schema, ensure_ascii=False)
-    text = (
-        f"{sheet.instructions}\n\n{sheet.fenced_excerpt}\n\nSchema of the answer: {schema}\norder_id: {sheet.order.id}"
-    )
-    return Answer(text=text, data={"order": sheet.model_dump(mode="json")})
+    return Answer(text=sheet.prompt, data={"order": sheet.model_dump(mode="json")})
 
 
 def _is_for(call: Call, order: WorkOrder) -> bool:

@@ -15,6 +15,8 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
+MAX_ASKED = 3
+"""Orders that an agent is asked to answer in one session."""
 MAX_STATEMENTS = 8
 MAX_ATTEMPTS = 3
 """An order is closed by this many answers of which statements were refused; one that adds nothing to an untouched order does not count."""
@@ -41,7 +43,7 @@ def work_orders(
     Parameters
     ----------
     state : {"open", "answered", "skipped"} or None
-        None: in any state.
+        None: in any state. Open ones are those that are due: further parts of long sessions are on one of the days after.
     project : str, optional
         Only of this project.
     """
@@ -50,7 +52,9 @@ def work_orders(
     reader = store.reader
     with reader.frozen():
         rows = [row for row in reader.every_record(WORK_ORDER) if project is None or row.get("project_id") == project]
-        chosen = [row for row in rows if (state is None or row["state"] == state) and is_current(reader, row)]
+        now = store.now()
+        due = [row for row in rows if state != "open" or row["requested_at"] <= now]
+        chosen = [row for row in due if (state is None or row["state"] == state) and is_current(reader, row)]
     chosen.sort(key=lambda row: (-row["value"], row["requested_at"], row["id"]))
     return [order_of(row) for row in chosen[:limit]]
 
@@ -87,7 +91,11 @@ def work_sheet(store: AgentMemoryStore, order_id: str) -> WorkSheet:
     NotFoundError, InvalidInputError
         As for `known_order`.
     """
-    order = known_order(store, order_id)
+    return sheet_of(known_order(store, order_id))
+
+
+def sheet_of(order: WorkOrder) -> WorkSheet:
+    """Return a work order with what is needed to answer it."""
     fence, fenced_excerpt = fenced(order.excerpt)
     is_conflict = order.kind == "contradiction"
     return WorkSheet(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from functools import partial
 from math import ceil
 
@@ -21,7 +23,8 @@ from memgraph.lifecycle.run.changes import changes_after, last_run
 from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.records import DistilRequested, phase_key
-from memgraph.model.results.learning import OrdersResult
+from memgraph.model.results.learning import OrdersResult, WorkOrder
+from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 
@@ -29,6 +32,11 @@ PHASE = "work-orders"
 """Name of the phase of sleep that makes them."""
 
 _SHARE_OF_SESSIONS = 0.5
+_SHARE_OF_WAITING = 0.25
+"""What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
+FIRST_PARTS = 4
+"""Orders of one session that are made on one day, if others wait for the budget."""
+_DAYS_AHEAD = 14
 _MOST_COMPARED = 2_000
 """Of more changed memories only the latest are compared with others."""
 
@@ -43,10 +51,13 @@ def request_orders(store: AgentMemoryStore) -> OrdersResult:
 
 
 def request_sessions(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
-    """Make work orders for sessions, of at most half the budget of the day: the rest is left to what sleep finds."""
+    """Make work orders for sessions, of at most half the budget of the day: the rest is left to what sleep finds.
+
+    What is too much for today is due on one of the next 14 days.
+    """
     if not subjects:
         return OrdersResult()
-    plan = partial(_planned_for, subjects=subjects, share=_SHARE_OF_SESSIONS)
+    plan = partial(_planned_sessions, subjects=subjects)
     return report_orders(store, carry_out(store, plan, rests_on=_matters).result)
 
 
@@ -68,14 +79,40 @@ def _planned(view: View) -> Plan[OrdersResult]:
     return _planned_for(view, subjects)
 
 
-def _planned_for(view: View, subjects: Iterable[Subject], share: float = 1.0) -> Plan[OrdersResult]:
+def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersResult]:
     known = view.reader.every_record(WORK_ORDER)
+    ranked = _ranked(subjects, known)
+    made = Counter(row.get("build_id") for row in known if row["requested_at"][:10] == view.now[:10])
+    today: list[Subject] = []
+    waiting: list[Subject] = []
+    left = _budget_left(view, known, _SHARE_OF_SESSIONS)
+    for one in ranked:
+        is_due = len(today) < left and made[one.build_id] < FIRST_PARTS
+        (today if is_due else waiting).append(one)
+        made[one.build_id] += is_due
+    days = [
+        to_iso((from_iso(view.now) + timedelta(days=ahead)).date().isoformat()) for ahead in range(1, _DAYS_AHEAD + 1)
+    ]
+    places = [day for day in days for _ in range(_budget_left(view, known, _SHARE_OF_WAITING, day))]
+    due = [*((one, view.now) for one in today), *zip(waiting, places, strict=False)]
+    return _plan(due, candidates=len(ranked))
+
+
+def _planned_for(view: View, subjects: Iterable[Subject]) -> Plan[OrdersResult]:
+    known = view.reader.every_record(WORK_ORDER)
+    ranked = _ranked(subjects, known)
+    return _plan([(one, view.now) for one in ranked[: _budget_left(view, known)]], candidates=len(ranked))
+
+
+def _ranked(subjects: Iterable[Subject], known: Sequence[Row]) -> list[Subject]:
     new = {one.id: one for one in subjects if not _is_known(one, known)}
-    ranked = sorted(new.values(), key=lambda one: (-one.value, one.id))
-    chosen = ranked[: _budget_left(view, known, share)]
-    events = [_event(one, view.now) for one in chosen]
+    return sorted(new.values(), key=lambda one: (-one.value, one.id))
+
+
+def _plan(due: Sequence[tuple[Subject, str]], *, candidates: int) -> Plan[OrdersResult]:
+    events = [_event(one, at) for one, at in due]
     commits = [Commit(events, is_account=True)] if events else []
-    return Plan(OrdersResult(candidates=len(ranked), requested=len(chosen)), commits)
+    return Plan(OrdersResult(candidates=candidates, requested=len(events)), commits)
 
 
 def _changed_memories(view: View) -> list[str]:
@@ -99,8 +136,8 @@ def _last(view: View) -> Row:
     return {} if is_spent else run
 
 
-def _budget_left(view: View, known: Sequence[Row], share: float = 1.0) -> int:
-    return max(0, ceil(view.config.distil_orders_a_day * share) - _orders_of_day(known, view.now))
+def _budget_left(view: View, known: Sequence[Row], share: float = 1.0, day: str = "") -> int:
+    return max(0, ceil(view.config.distil_orders_a_day * share) - _orders_of_day(known, day or view.now))
 
 
 def _orders_of_day(known: Iterable[Row], moment: str) -> int:
@@ -115,6 +152,11 @@ def _is_known(subject: Subject, known: Iterable[Row]) -> bool:
         or (row["kind"] == subject.kind and 2 * len(ids.intersection(row.get("subject_ids", ()))) > len(ids))
         for row in known
     )
+
+
+def order_for(subject: Subject) -> WorkOrder:
+    """Return a subject as the work order that it would become."""
+    return WorkOrder.parse(_event(subject, subject.source_at).model_dump())
 
 
 def _event(subject: Subject, now: str) -> DistilRequested:

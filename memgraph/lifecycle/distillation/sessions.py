@@ -9,6 +9,7 @@ from memgraph.extraction.llm.prompt import Event, informative_events, is_essenti
 from memgraph.extraction.readers import Reader as SourceReader
 from memgraph.extraction.readers import SourceRecord
 from memgraph.extraction.secrets import redact_any
+from memgraph.fold.records import WORK_ORDER
 from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, Subject, excerpt_of
 from memgraph.model.build import BuildEventLog
@@ -21,8 +22,8 @@ _EVENTS_OF_AN_INTERVENTION = 6
 """An intervention counts as so many tasks: users state in about one turn of five what holds beyond the task, and rules find half of it."""
 _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
 """Sources whose builds contain no conversation."""
-MAX_PARTS = 4
-"""Maximum number of orders of one session: of more than so many excerpts, the least informative events are left out."""
+LEAST_CHARS = MAX_EXCERPT_CHARS // 2
+"""What matters and was not asked about before: less of it in a session that has an order already makes no other."""
 _EVENT_FRAME_CHARS = 12
 _ENDING_CHARS = 40
 """By so many characters at its end, what the agent said is found again."""
@@ -47,8 +48,8 @@ class SessionWatch:
 
     def note(self, log: BuildEventLog) -> None:
         """Note a log if it is a long session, and among the longest so far."""
-        many = len(log.tasks) + _EVENTS_OF_AN_INTERVENTION * len(log.user_interventions)
-        if log.source in _NO_SESSIONS or many < LONG_EVENTS or not self._most:
+        many = length_of(log)
+        if not many or not self._most:
             return
         entry = (many, f"{log.project_id}\x1f{log.build_id}", log)
         self._noted = [one for one in self._noted if one[1] != entry[1]]  # read again because it has grown
@@ -57,7 +58,15 @@ class SessionWatch:
 
     def request_orders(self) -> OrdersResult:
         """Make work orders for the noted sessions, within the budget of the day. How much the rules kept says nothing of what they missed."""
-        subjects = [subject for many, _, log in self._noted for subject in subjects_of(log, many)]
+        asked: dict[tuple[str, str], list[str]] = {}
+        for row in self._store.reader.every_record(WORK_ORDER):
+            if row["kind"] == "long session":
+                asked.setdefault((row["project_id"], row["build_id"]), []).append(row["excerpt"])
+        subjects = [
+            subject
+            for _, _, log in self._noted
+            for subject in subjects_of(log, asked.get((log.project_id, log.build_id), ()))
+        ]
         self._noted = []
         return request_sessions(self._store, subjects)
 
@@ -81,21 +90,36 @@ class _Watched:
             yield record
 
 
-def subjects_of(log: BuildEventLog, many: int) -> list[Subject]:
+def length_of(log: BuildEventLog) -> int:
+    """Return the length of a session in events; 0 if it is not a long one, or no session."""
+    many = len(log.tasks) + _EVENTS_OF_AN_INTERVENTION * len(log.user_interventions)
+    return 0 if log.source in _NO_SESSIONS or many < LONG_EVENTS else many
+
+
+def subjects_of(log: BuildEventLog, asked: Sequence[str] = ()) -> list[Subject]:
     """Return what to ask about a session: a subject for each part of what the user said, what the agent concluded and what failed.
 
-    One in which little matters is filled up with its other events. The value of a part is by its share of what matters.
+    Nothing about one that is not long. One in which little matters is filled up with its other events. The value of a part is by its share of what matters.
+
+    Parameters
+    ----------
+    asked : sequence of str
+        Excerpts of its orders: what stands there is left out.
     """
+    if not (many := length_of(log)):
+        return []
     log = _told_once(redact_any(log).value)  # secrets before anything is cut: a truncated one would not be recognised
-    essential = sum(map(_cost, filter(is_essential, informative_events(log, 1, lambda _: 0))))
-    room = min(max(essential, MAX_EXCERPT_CHARS), MAX_PARTS * MAX_EXCERPT_CHARS)
-    while len(parts := _parts(informative_events(log, room, _cost))) > MAX_PARTS:
-        room = room * 9 // 10  # long events leave a part half empty
+    essential = list(filter(is_essential, informative_events(log, 1, lambda _: 0)))
+    if asked:
+        left = [event for event in essential if not _stands_in(event, asked)]
+        parts = [part for part in _parts(left) if sum(map(_cost, part)) >= LEAST_CHARS]
+    else:
+        parts = _parts(informative_events(log, max(sum(map(_cost, essential)), MAX_EXCERPT_CHARS), _cost))
     shares = [sum(map(is_essential, part)) + 1 for part in parts]
     return [
         Subject(
             kind="long session",
-            key=log.build_id if number == 1 else f"{log.build_id}\x1fpart {number}",
+            key=f"{log.build_id}\x1f{part[0].text}" if asked or number else log.build_id,
             excerpt=excerpt_of([event.text for event in part]),
             value=round(0.7 * (1 - 1 / (1 + many / 60)) * share / max(shares), 6),
             source_at=log.completed_at,
@@ -104,8 +128,13 @@ def subjects_of(log: BuildEventLog, many: int) -> list[Subject]:
             build_id=log.build_id,
             source_event_ids=[log.build_id],
         )
-        for number, (part, share) in enumerate(zip(parts, shares, strict=True), start=1)
+        for number, (part, share) in enumerate(zip(parts, shares, strict=True))
     ]
+
+
+def _stands_in(event: Event, excerpts: Sequence[str]) -> bool:
+    shown = excerpt_of([event.text]).partition("\n")[2]
+    return any(shown in excerpt for excerpt in excerpts)
 
 
 def _cost(event: Event) -> int:

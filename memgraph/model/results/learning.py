@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
@@ -298,6 +299,8 @@ class WorkOrder(Model):
         The memories that it is about. Of a contradiction: the older one, then the newer one.
     value : float
         The expected use of an answer, in [0, 1].
+    requested_at : str
+        From when it is asked: of parts of a long session that are too many for one day, a day after.
     attempts : int
         Answers of which statements were refused, while the order stayed open for their corrections.
     merged_memory_ids : list of str
@@ -346,6 +349,14 @@ class WorkSheet(Model):
     fenced_excerpt: str
     reply_schema: dict[str, Any]
     limits: dict[str, int]
+
+    @property
+    def prompt(self) -> str:
+        """All of it in one text, as an agent gets it."""
+        schema = json.dumps(self.reply_schema, ensure_ascii=False)
+        return (
+            f"{self.instructions}\n\n{self.fenced_excerpt}\n\nSchema of the answer: {schema}\norder_id: {self.order.id}"
+        )
 
 
 class AnswerResult(Model):

@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.assets import tree
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.files import OwnFiles
-from memgraph.interfaces.agents.connecting.programs import commands, user_folder
+from memgraph.interfaces.agents.connecting.programs import commands, server_command, user_folder
 from memgraph.interfaces.agents.connecting.receipt import Options
 
 _TEMPLATES = "claude-code"
@@ -42,9 +42,7 @@ def _manifest(document: dict[str, Any], _options: Options, release: str) -> None
 
 def _mcp(document: dict[str, Any], options: Options, _release: str) -> None:
     server = document["mcpServers"]["memgraph"]
-    server["command"] = commands(options)[0]
-    if options.answer_orders:
-        server["args"] += ["--toolset", "full"]
+    server["command"], *server["args"] = server_command("claude-code", options)
     if not options.is_default_home:
         server["env"] = {"MEMGRAPH_HOME": options.home}
 

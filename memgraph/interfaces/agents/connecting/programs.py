@@ -45,8 +45,8 @@ def commands(options: Options) -> tuple[str, str]:
 
 def server_command(client: str, options: Options) -> list[str]:
     """Return the command that serves the store over MCP."""
-    toolset = ["--toolset", "full"] if options.answer_orders else []
-    return [commands(options)[0], "mcp", "--agent", client, *toolset]
+    answers = ["--toolset", "full", "--answer-orders"] if options.answer_orders else []
+    return [commands(options)[0], "mcp", "--agent", client, *answers]
 
 
 def server_environment(options: Options) -> dict[str, str]:

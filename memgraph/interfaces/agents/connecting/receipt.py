@@ -30,6 +30,8 @@ class Options(Model):
         The directory of the commands ``memgraph`` and ``memgraph-hook``.
     answer_orders : bool
         Ask the agent, once in a session, to answer the work orders that the session caused.
+    was_asked : bool
+        The user has said whether.
     """
 
     home: str
@@ -37,6 +39,7 @@ class Options(Model):
     keys_home: str = ""
     scripts: str
     answer_orders: bool = False
+    was_asked: bool = False
 
 
 class Insertion(Model):

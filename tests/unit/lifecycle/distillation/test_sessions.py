@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import NotFoundError
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.lifecycle.distillation.sessions import LONG_EVENTS, MAX_PARTS
+from memgraph.lifecycle.distillation.requests import FIRST_PARTS
+from memgraph.lifecycle.distillation.sessions import LONG_EVENTS
 from memgraph.testing import FakeExtractor
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -123,20 +126,55 @@ def test_a_conclusion_is_whole_and_what_it_asks_is_not_shown_twice(ingested: Any
 def test_a_long_session_is_asked_about_in_several_orders_instead_of_being_cut(ingested: Any) -> None:
     said = [turn(number, f"Point {number}: {'clay ' * 150}") for number in range(30)]
     orders = ingested([session("long", 40, user_interventions=said)])
-    assert 3 <= len(orders) <= MAX_PARTS
+    assert 3 <= len(orders) <= 4
     shown = [f"Point {number}:" for order in orders for number in range(30) if f"Point {number}:" in order.excerpt]
     assert sorted(shown) == sorted(f"Point {number}:" for number in range(30))
     assert all("…" not in order.excerpt and order.build_id == "long" for order in orders)
     assert len({order.id for order in orders}) == len(orders)
 
 
-def test_a_session_has_at_most_so_many_orders_and_what_the_user_said_comes_first(ingested: Any) -> None:
-    log = session("long", 150, user_interventions=[turn(1, "Keep it short")])
+def of_failures(name: str, events: int) -> dict[str, Any]:
+    """Return a session of which all matters."""
+    log = session(name, events)
     for task in log["tasks"]:
-        task |= {"outcome": "failure", "output": f"Error: {task['task_id']} {'bad clay ' * 60}"}
-    orders = ingested([log])
-    assert len(orders) == MAX_PARTS
-    assert sum("Keep it short" in order.excerpt for order in orders) == 1
+        task |= {"outcome": "failure", "output": f"Error: {name}-{task['task_id']}. {'bad clay ' * 40}"}
+    return log
+
+
+def failures_in(orders: Any, name: str) -> list[str]:
+    return sorted(one for order in orders for one in re.findall(rf"{name}-t\d+\.", order.excerpt))
+
+
+def test_all_of_a_very_long_session_is_asked_about_on_the_days_after_too(ingested: Any, clock: Any) -> None:
+    orders = ingested([of_failures("first", 250), session("second", 40)])
+    assert failures_in(orders, "first") == sorted(f"first-t{number}." for number in range(244)), "each of them once"
+    days = Counter(order.requested_at[:10] for order in orders)
+    today, *after = sorted(days)
+    assert days[today] == FIRST_PARTS + 1, "others have room on the same day"
+    assert all(0 < days[day] <= 5 for day in after)
+    assert len(after) > 1
+
+
+def test_what_waits_is_open_when_its_day_has_come(ingested: Any, open_store: Any, clock: Any) -> None:
+    all_of_it = ingested([of_failures("long", 250)])
+    told = MemGraph(open_store()).distillation
+    assert len(told.list()) == FIRST_PARTS < len(all_of_it)
+    assert len(told.list(state=None)) == len(all_of_it)
+    clock.advance(days=1)
+    assert len(told.list()) == FIRST_PARTS + 5
+    clock.advance(days=14)
+    assert len(told.list()) == len(all_of_it)
+
+
+def test_of_a_session_that_has_grown_what_is_new_is_asked_about(ingested: Any) -> None:
+    first = ingested([of_failures("long", 40)])
+    again = ingested([of_failures("long", 46)])
+    assert again == first, "too little is new"
+    more = ingested([of_failures("long", 90)])
+    assert [order.id for order in more if order in first] == [order.id for order in first]
+    found = failures_in(more, "long")
+    assert len(found) == len(set(found)) > 70
+    assert ingested([of_failures("long", 90)]) == more
 
 
 def test_a_session_that_is_read_again_is_not_asked_about_again(ingested: Any) -> None:
@@ -152,7 +190,9 @@ def test_a_session_is_asked_about_whatever_rules_kept_of_it(ingested: Any) -> No
 def test_builds_are_no_sessions_and_sessions_have_half_the_budget_of_a_day(ingested: Any) -> None:
     assert ingested([session("git", 50, source="git"), session("ci", 50, source="ci log")]) == []
     orders = ingested([session(f"s{number}", 40 + number) for number in range(5)], distil_orders_a_day=3)
-    assert [order.build_id for order in orders] == ["s4", "s3"]
+    today, *after = sorted({order.requested_at for order in orders})
+    assert [order.build_id for order in orders if order.requested_at == today] == ["s4", "s3"]
+    assert len(after) == 1, "the third one of the three that were noted waits"
 
 
 def test_of_several_sources_the_longest_sessions_come_first(open_store: Any, tmp_path: Path) -> None:
@@ -162,7 +202,7 @@ def test_of_several_sources_the_longest_sessions_come_first(open_store: Any, tmp
         path.write_text(json.dumps(session(name, events)))
         memory.ingest(BuildLogReader(path, project_id="shop"), compress=False)
         assert memory.distillation.list() == []
-    assert memory.distillation.request().requested == 1
+    assert memory.distillation.request().requested == 2
     assert [order.build_id for order in memory.distillation.list()] == ["long"]
     assert memory.distillation.request().candidates == 0
 
