@@ -98,9 +98,11 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
             if not other.worked and is_same(step, other)
         ]
         told |= {other.place for other in alike}
+        near = steps[step.place + 1 : step.place + 1 + _NEAR_STEPS]
+        is_unknown = not remedy and any(one.worked and not one.is_seen_to_work and is_same(step, one) for one in near)
         found = _recovered(steps, alike, remedy, created) if remedy else _stayed(steps, alike)
         is_shared = any(len(struck[said]) > 1 for said in _signs(step))
-        if found and not (is_shared and _is_by_chance(found)):
+        if found and not is_unknown and not (is_shared and _is_by_chance(found)):
             yield found
 
 
@@ -126,9 +128,9 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
     for one in near:
         if one.worked and is_part(one, failed):
             continue
-        if one.worked and is_same(failed, one) and (failed.acts or is_unusable or _is_covered(failed, one)):
+        if one.is_seen_to_work and is_same(failed, one) and (failed.acts or is_unusable or _is_covered(failed, one)):
             return one
-        if one.worked and is_unusable and is_by_another_program(failed, one):
+        if one.is_seen_to_work and is_unusable and is_by_another_program(failed, one):
             return one
     return None
 

@@ -61,6 +61,11 @@ _PURPOSE = re.compile(
     r"prevent|avoid|support|round|change|replace|remove|update|add) [^\n.;!]{4,80}?)(?=[,.;!\n]|$)"
 )
 _DONE = re.compile(r"\b(?:updated|modified|changed|rewritten|fixed|edited) to ([^\n.;!]{4,160}?)(?=[,.;!\n]|$)")
+_HIDES = re.compile(r"\|\||(?<!\|)\|(?!\|)|;")
+_SUCCESS = re.compile(
+    r"\b(?:[1-9]\d* passed|passed|success\w*|succeeded|ok|done|built|compiled|completed?|finished|installed|up to date|0 (?:errors?|failed)|no (?:errors?|issues))\b",
+    re.IGNORECASE,
+)
 _CHAINED = re.compile(r"&&|\|\|?|;")
 _WORD = re.compile(r"[\w./:=@-]+")
 
@@ -145,6 +150,12 @@ class Step:
     def worked(self) -> bool:
         """Whether it succeeded."""
         return self.task.outcome == "success"
+
+    @property
+    def is_seen_to_work(self) -> bool:
+        """Whether it succeeded, and a success whose exit code is that of another command is printed."""
+        is_hidden = _HIDES.search(QUOTED.sub("", self.task.command[:8_000])) is not None
+        return self.worked and (not is_hidden or _SUCCESS.search(self.task.output[-2_000:]) is not None)
 
 
 def is_same(one: Step, other: Step) -> bool:

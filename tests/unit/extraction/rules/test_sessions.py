@@ -56,6 +56,24 @@ def told(text: str, context: str = "") -> dict[str, str]:
     return {"timestamp": "2026-03-01T10:30:00Z", "action": text, "context": context}
 
 
+@pytest.mark.parametrize(
+    ("worked", "printed", "is_told"),
+    [
+        ("pytest tests/test_cart.py | tail -3", "3 passed", True),
+        ("pytest tests/test_cart.py | tail -3", "see the log", False),
+        ("pytest tests/test_cart.py || true", "KeyError", False),
+        ("pytest tests/test_cart.py; echo done", "KeyError", False),
+    ],
+)
+def test_a_success_that_a_pipe_may_hide_must_be_printed(worked: str, printed: str, is_told: bool) -> None:
+    log = session(
+        run("pytest tests/test_cart.py", "E   KeyError: 'total'\n1 failed", ok=False),
+        edit("shop/cart.py", reasoning="The total is missing because empty carts are never summed."),
+        run(worked, printed),
+    )
+    assert [one.memory.outcome for one in found(log)] == (["positive"] if is_told else [])
+
+
 @pytest.mark.parametrize("before", ["cd /repo && ", 'KEY="[redacted: secret]" ', "A='b c' DEBUG= ", "CI=1 "])
 def test_a_command_that_failed_and_worked_after_an_edit_is_a_recovery(before: str) -> None:
     log = session(
