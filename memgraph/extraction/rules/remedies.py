@@ -100,6 +100,9 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
         told |= {other.place for other in alike}
         near = steps[step.place + 1 : step.place + 1 + _NEAR_STEPS]
         is_unknown = not remedy and any(one.worked and not one.is_seen_to_work and is_same(step, one) for one in near)
+        alike = [
+            one for one in alike if one is alike[-1] or _signs(one) & _signs(alike[-1])
+        ]  # another error is another failure
         found = _recovered(steps, alike, remedy, created) if remedy else _stayed(steps, alike)
         is_shared = any(len(struck[said]) > 1 for said in _signs(step))
         if found and not is_unknown and not (is_shared and _is_by_chance(found)):

@@ -74,6 +74,17 @@ def test_a_success_that_a_pipe_may_hide_must_be_printed(worked: str, printed: st
     assert [one.memory.outcome for one in found(log)] == (["positive"] if is_told else [])
 
 
+def test_attempts_that_failed_otherwise_are_not_counted() -> None:
+    log = session(
+        run("pnpm compile shop", "Error: Stack too deep", ok=False),
+        run("pnpm compile shop", "ERR_PNPM Command compile is missing", ok=False),
+        run("pnpm compile shop", "ERR_PNPM Command compile is missing", ok=False),
+        edit("package.json", reasoning="The script compile was missing, because package.json had no scripts."),
+        run("pnpm compile shop", "Compiled 3 files"),
+    )
+    assert "failed 2 times" in only(log, "recovery").content
+
+
 @pytest.mark.parametrize("before", ["cd /repo && ", 'KEY="[redacted: secret]" ', "A='b c' DEBUG= ", "CI=1 "])
 def test_a_command_that_failed_and_worked_after_an_edit_is_a_recovery(before: str) -> None:
     log = session(
