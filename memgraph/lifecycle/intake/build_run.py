@@ -24,7 +24,7 @@ from memgraph.model.memory import (
 )
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row
-from memgraph.text.cutting import whole_sentences
+from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
 
 
@@ -219,7 +219,9 @@ RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 
 
-_SAID, _BEFORE = "The user said: ", " Before that: "
+_SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that: "
+_MOST_PARTS = 4
+"""Maximum number of records of what was said at once."""
 _WHY = {
     RECORD_SOURCE: "a commit of the history",
     RUN_SOURCE: "a run failed, or its author said something of it",
@@ -234,7 +236,7 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
 
     A commit is its whole message without trailers and markup, a failure what failed with its output, a success that says what it
     taught its lesson, reasons and command, a user's turn what was said with the question that it answers, and an agent's the message with which it concluded; each up to `MAX_CONTENT_CHARS`
-    and cut at a sentence. What only brings in another commit is none.
+    and cut at a sentence, of what was said up to four parts. What only brings in another commit is none.
     """
     for task in log.tasks:
         if log.source == "git" and not task.repeats:
@@ -245,14 +247,22 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
             own = {"outcome": "negative" if task.outcome == "failure" else "positive", "tried": task_name(task)}
             yield _record(log, task.task_id, RUN_SOURCE, text, task.occurred_at, task.agent_name, **own)
         elif log.source == "transcript" and task.lesson:
-            text = f"The agent concluded: {task.lesson}"
-            yield _record(log, task.task_id, SAID_SOURCE, text, task.occurred_at, task.agent_name)
+            yield from _told(log, task.task_id, _CONCLUDED, task.lesson, task.occurred_at, task.agent_name)
     at: Counter[str] = Counter()
     for said in log.user_interventions if log.source == "transcript" else ():
         event = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
         at[said.timestamp] += 1
-        text = f"{_SAID}{ended(said.action)}" + (f"{_BEFORE}{said.context}" if said.context else "")
-        yield _record(log, event, SAID_SOURCE, text, said.timestamp)
+        text = ended(said.action) + (f"{_BEFORE}{said.context}" if said.context else "")
+        yield from _told(log, event, _SAID, text, said.timestamp)
+
+
+def _told(
+    log: BuildEventLog, event: str, lead: str, text: str, when: str | None, by: str | None = None
+) -> Iterator[Candidate]:
+    """Yield what somebody said as one record, or as several if it is long."""
+    parts = split_text(" ".join(text.split()), MAX_CONTENT_CHARS - len(lead))[:_MOST_PARTS]
+    for number, part in enumerate(parts):
+        yield _record(log, event, SAID_SOURCE, f"{lead}{part}", when, by, number=number)
 
 
 def _of_run(log: BuildEventLog, task: BuildTask) -> str:
@@ -269,7 +279,15 @@ def _of_run(log: BuildEventLog, task: BuildTask) -> str:
 
 
 def _record(
-    log: BuildEventLog, event: str, source: str, text: str, when: str | None, by: str | None = None, **fields: Any
+    log: BuildEventLog,
+    event: str,
+    source: str,
+    text: str,
+    when: str | None,
+    by: str | None = None,
+    *,
+    number: int = 0,
+    **fields: Any,
 ) -> Candidate:
     memory = EpisodicMemory(
         content=whole_sentences(" ".join(text.split()), MAX_CONTENT_CHARS),
@@ -283,7 +301,7 @@ def _record(
         relevance_score=RELEVANCE,
         **fields,
     )
-    return Candidate(key=f"{event[:380]}:{source}", memory=memory)
+    return Candidate(key=f"{event[:380]}:{source}{f'-{number + 1}' if number else ''}", memory=memory)
 
 
 def commit_fields(task: BuildTask) -> dict[str, Any]:

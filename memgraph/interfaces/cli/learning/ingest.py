@@ -316,7 +316,7 @@ def report_lines(report: IngestReport) -> list[str]:
         lines.append(f"{report.kept_share:.0%} of the builds yielded a memory.")
     if report.recorded:
         lines.append(
-            f"Kept {count(report.recorded, 'event')} as records of up to {MAX_CONTENT_CHARS} characters, which searches and recalls find, too."
+            f"Kept {count(report.recorded, 'record')} of what else happened, each of up to {MAX_CONTENT_CHARS} characters, which searches and recalls find, too."
         )
     if report.left_out:
         lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")

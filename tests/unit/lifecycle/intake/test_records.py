@@ -263,6 +263,18 @@ def test_a_turn_of_which_one_sentence_is_a_memory_is_kept_beside_it(store: Any) 
     assert records[0].reason == "it was said in a session"
 
 
+def test_a_long_turn_is_kept_in_parts(store: Any) -> None:
+    sentences = [f"Boat number {n} is to be moored at the {n}th post." for n in range(40)]
+    turn = {"timestamp": "2026-01-01T00:10:00Z", "action": " ".join(sentences), "context": ""}
+    ConsolidationPipeline(store).consolidate(
+        BuildEventLog.parse({**session().model_dump(), "user_interventions": [turn]})
+    )
+    told = [one.content for one in store.every_memory() if one.content.startswith("The user said: ")]
+    assert len(told) == 3
+    assert all(len(one) <= 800 for one in told)
+    assert all(any(sentence in one for one in told) for sentence in sentences)
+
+
 def test_a_failure_that_becomes_no_memory_is_kept_whole(store: Any) -> None:
     failed = [
         {"task_id": f"t{n}", "agent_name": "tests", "description": f"Test teapot {n}", "outcome": "failure", "output": f"lid {n} is stuck"}
