@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from memgraph.extraction.error_text import error_lines, first_lines
+from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
 from memgraph.extraction.rules.findings import Finding, composed, place_of, quoted_task, undone_text
 from memgraph.extraction.rules.prose import plain, sentences_of
@@ -145,8 +145,7 @@ def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_requ
     if _undoes(task):
         return _undoing(task)
     if task.outcome == "failure":
-        error = error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
-        return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(error))
+        return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(_errors_of(task)))
     if task.outcome == "partial" and log.source != "git":
         errors = tuple(error_lines(task.output))
         return _found("partial", 6.0, task, subject, "a task was only partly done", errors=errors)
@@ -206,6 +205,16 @@ def task_name(task: BuildTask) -> str:
     return quoted_task(parse_subject(task.description.split("\n", 1)[0]).text or task.description.strip())
 
 
+def failed_with(task: BuildTask) -> dict[str, str]:
+    """Return the fingerprint of a failed task's error, as a field of its memories; none if it has no error, or went well."""
+    errors = _errors_of(task) if task.outcome == "failure" else []
+    return {"failure_fingerprint": failure_fingerprint(errors[0])} if errors else {}
+
+
+def _errors_of(task: BuildTask) -> list[str]:
+    return error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
+
+
 def recovery_of(log: BuildEventLog, task: BuildTask, failed: EpisodicMemory) -> Candidate:
     """Return the recovery of a task that succeeded in a build from its failure in an earlier one."""
     errors = [one.message for one in failed.errors_encountered] or error_lines(failed.content, limit=1)
@@ -214,7 +223,9 @@ def recovery_of(log: BuildEventLog, task: BuildTask, failed: EpisodicMemory) -> 
     given = {"task_id": task.task_id, "agent_name": agent, "description": task.description, "outcome": "failure"}
     earlier = BuildTask(**given, output="\n".join(errors), command=command)
     finding = replace(_recovery(task, parse_subject(task.description.split("\n", 1)[0]), earlier), errors=tuple(errors))
-    return Candidate(key=finding.key[:400], memory=composed(finding, log))
+    memory = composed(finding, log)
+    own = {"agents_involved": [task.agent_name], "tags": [memory.tags[0], "fix", *memory.tags[1:5]]}
+    return Candidate(key=finding.key[:400], memory=memory.model_copy(update=own))
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:

@@ -299,8 +299,8 @@ def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | Non
     if trouble.lesson:
         return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
     text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
-    if trouble.is_closed and helper and said["correct_approach"]:
-        mended = f"{ended(said['correct_approach'])} That mended it{dated(helper)}: "
+    if trouble.is_mended and said["correct_approach"]:
+        mended = f"{ended(said['correct_approach'])} That mended it{dated({'occurred_at': trouble.mended_at})}: "
         return whole_sentences(f"{mended}{text}", MAX_CONTENT_CHARS)
     helped = f"What helped{dated(helper) if helper else ''}"
     for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
@@ -328,7 +328,7 @@ def _came_up(trouble: Trouble) -> str:
 def _return(trouble: Trouble) -> str:
     """Return that an error came back after it had been mended, or after a run had passed, and whether it is over."""
     said, day = "", dated({"occurred_at": trouble.came_back_at or ""})
-    if day:
+    if day and not trouble.is_mended:
         over = "it had been mended" if any(map(_helpful, trouble.mended)) else "runs that had passed"
         said = f" It came back after {over}{day}."
     is_passed = trouble.is_closed and trouble.passed and trouble.passed[-1] > trouble.met_at[-1]

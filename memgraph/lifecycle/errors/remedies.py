@@ -85,8 +85,17 @@ class Trouble:
     @property
     def is_closed(self) -> bool:
         """Whether it was mended, or a run passed, after it was met last."""
-        since = [*self.passed, *self._times(row for row in self.mended if row not in self._met)]
-        return max(since, default="") > (self.met_at or ["9999"])[-1]
+        return self.is_mended or (bool(self.passed and self.met_at) and self.passed[-1] > self.met_at[-1])
+
+    @property
+    def is_mended(self) -> bool:
+        """Whether its task went well after it was met last."""
+        return self.mended_at > (self.met_at or ["9999"])[-1]
+
+    @property
+    def mended_at(self) -> str:
+        """When its task went well last in a build in which it was not met; empty if that did not happen."""
+        return max(self._times(row for row in self.mended if row not in self._met), default="")
 
     @property
     def is_of_a_task(self) -> bool:

@@ -5,7 +5,7 @@ Such a success becomes a memory and supersedes the failures, so that recall give
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class Failures:
         self.mended: set[str] = set()
         """Ids of those that have been mended meanwhile."""
 
-    def recoveries(self, log: BuildEventLog, found: list[Candidate]) -> list[Candidate]:
-        """Return what went well in a build and had failed in an earlier one, as far as it is not among what was found in it."""
+    def with_recoveries(self, log: BuildEventLog, found: Sequence[Candidate]) -> list[Candidate]:
+        """Return what was found in a build, with the recoveries from failures of earlier ones in place of what else their tasks say."""
         told = {what_failed(one.memory) for one in found}
         made: dict[str, Candidate] = {}
         for task in log.tasks if log.source in _SOURCES else ():
@@ -43,7 +43,11 @@ class Failures:
             if task.outcome == "success" and what not in told and (known := self._of(log, what, None)):
                 failed = next((one for one in reversed(known) if one.errors_encountered), known[-1])
                 made.setdefault(what, recovery_of(log, task, failed))
-        return list(made.values())
+        events = {event for one in made.values() for event in one.memory.source_event_ids}
+        others = (
+            one for one in found if one.memory.type != "episodic" or events.isdisjoint(one.memory.source_event_ids)
+        )
+        return [*made.values(), *others]
 
     def note(self, log: BuildEventLog, memory: AgentMemory) -> Iterator[EpisodicMemory]:
         """Note a memory of a build, and yield the failures that it mends."""
