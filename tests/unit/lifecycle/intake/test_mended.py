@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memgraph import BuildEventLog, MemGraph
-from memgraph.lifecycle import ConsolidationPipeline, sleep
+from memgraph.extraction.readers import CiLogReader
+from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
 
 IMPORT, ERROR = "Import the supplier price list", "ValueError: could not convert string to float: '1.234,50'"
 LESSON = "Read numbers with the supplier's locale, never with float() directly."
@@ -135,3 +137,22 @@ def test_tests_that_pass_again_resolve_their_failures_without_a_word(
     assert [one.source_id for one in mending(store, failure)] == [recovery.id]
     assert recovery.content == f"“{name}” succeeded after builder had failed with {ERROR}."
     assert store.get_stats().records == 0
+
+
+def test_a_command_of_ci_that_passes_resolves_each_test_that_it_had_failed(store: Any, tmp_path: Path) -> None:
+    for day, failing in enumerate((("sum", "tax"), ("sum",), ()), start=1):
+        lines = [f"FAILED tests/test_cart.py::test_{one} - ValueError: no total for {one}" for one in failing]
+        end = f"{len(failing)} failed, 30 passed in 2.1s" if failing else "32 passed in 2.1s"
+        told = ["##[group]Run pytest -q", "pytest -q", "##[endgroup]", *lines, f"==== {end} ===="]
+        told.append("##[error]Process completed with exit code 1." if failing else "Cleaning up orphan processes")
+        log = tmp_path / f"run-{day}.log"
+        log.write_text("".join(f"2026-03-0{day}T10:00:00.0000000Z {line}\n" for line in told))
+        ingest(store, CiLogReader(log, project_id="shop"))
+    failures = [one for one in store.get_all_memories() if one.outcome == "negative"]
+    mended_by = {store.get_memory(link.source_id).content for one in failures for link in mending(store, one)}
+    assert mended_by == {
+        f"“Test tests/test_cart.py::test_{one}” succeeded after ci had failed with ValueError: no total for {one}."
+        for one in ("sum", "tax")
+    }
+    found = said(store, "ValueError: no total for sum")
+    assert "What to avoid" not in found
