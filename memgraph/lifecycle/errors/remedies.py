@@ -49,8 +49,6 @@ class Trouble:
         Builds in which it was met, of episodes that are gone because they had faded.
     ends : mapping of str to str
         When builds were completed: a merged episode has the time of one of its builds only.
-    passed : list of str
-        Of an error that a tool reported: when later runs passed; ascending.
     """
 
     fingerprint: str
@@ -60,7 +58,6 @@ class Trouble:
     mended: list[Row] = field(default_factory=list)
     faded: frozenset[str] = frozenset()
     ends: Mapping[str, str] = field(default_factory=dict)
-    passed: list[str] = field(default_factory=list)
 
     @property
     def met_at(self) -> list[str]:
@@ -78,14 +75,9 @@ class Trouble:
 
     @property
     def came_back_at(self) -> str | None:
-        """When it was met last after it had been mended, or after a run had passed; None if it was not, or nobody says."""
-        over = min([*self.passed, *self._times(self.mended)], default="9999")
+        """When it was met last after it had been mended; None if it was not, or nobody says."""
+        over = min(self._times(self.mended), default="9999")
         return max((at for at in self._times(self.failed) if at > over), default=None)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it was mended, or a run passed, after it was met last."""
-        return self.is_mended or (bool(self.passed and self.met_at) and self.passed[-1] > self.met_at[-1])
 
     @property
     def is_mended(self) -> bool:
