@@ -67,18 +67,18 @@ class Raw:
 
 
 def read_builds(paths: Sequence[Path]) -> Raw:
-    """Read build logs: JSON lines."""
-    found = []
+    """Read build logs: JSON lines. What was mended had failed with what its task failed with last."""
+    found, last = [], dict[str, str]()
     for build in (json.loads(line) for path in paths for line in path.read_text().splitlines() if line.strip()):
         failed, mended, agents = {}, {}, {}
         for task in build["tasks"]:
             told = f"{' '.join(task.get('files_changed', ()))} {task['description']} {task.get('output', '')}"
             what = re.sub(r"\d+", "#", told)
             if task["outcome"] == "failure":
-                failed[what] = told
+                failed[what] = last[task["description"]] = told
                 agents[what] = task["agent_name"]
             elif task["description"].startswith("fix"):
-                mended[what] = told
+                mended[what] = f"{told} {last.get(task['description'].removeprefix('fix: '), '')}"
                 agents[what] = task["agent_name"]
         at = datetime.fromisoformat(build["completed_at"]).astimezone(UTC)
         found.append(Attempt(build["build_id"], at, build["build_outcome"], failed, mended, agents))
@@ -582,12 +582,11 @@ def _worded(tally: Tally, where: str, page: Mapping[str, Any], memory_id: str, t
 def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) -> None:
     for row in _rows(run, "generalisations", "-p", "limit=100000"):
         said, where = row["content"], f"generalisations: {row['content'][:60]}"
-        met, left = _evidence(raw, said, row["id"], run), said
+        met, left = _evidence(raw, said, row["id"], run), re.sub("““([^“”]*)”", r"“\1", said)
         if met is None:
             tally.not_compared.append(f"{where} (all of it)")
             continue
-        counted = len(met)
-        tally.number(f"{where} builds", row["builds"], counted)
+        tally.number(f"{where} builds", row["builds"], len(met))
         of = [then for then, *_ in met]
         if ", solved in " in said:  # of what decided it, the trials that solved it are evidence as well
             task = f"{met[0][1].rsplit('-trial-', 1)[0]}-trial-"
@@ -596,6 +595,11 @@ def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) 
         _worded(tally, where, page, row["id"], of)
         tally.date(f"{where} first", _stated(row["first_at"]), min(of))
         tally.date(f"{where} last", _stated(row["last_at"]), max(of))
+        if found := re.search(rf" That mended it \(({_DAY})\)", left):
+            mended = [one.at for one in raw.attempts if any(error_of(said) in told for told in one.mended.values())]
+            tally.date(f"{where} mended", _from_words(found[1]), max(mended).date())
+            met, left = [one for one in met if one[0] not in mended], left.replace(found[0], "", 1)
+        counted = len(met)
         if found := re.search(r"\bin ([\d,]+) (?:builds|trials|changes)", left):
             tally.number(where, _int(found[1]), counted)
             left = left.replace(found[0], "", 1)
@@ -622,7 +626,8 @@ def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) 
             left = left.replace(found[0], "", 1)
         if raw.kind == "builds":
             for quoted, day in re.findall(rf"“([^”]+)” \(({_DAY})\)", left):
-                days = [one[0].date() for one in met if quoted[:30] in one[2].replace("fix: ", "")]
+                said_first = quoted.removeprefix("What worked: ")[:30]
+                days = [one[0].date() for one in met if said_first in one[2].replace("fix: ", "")]
                 tally.date(f"{where} dated", _from_words(day) in days, True)
                 left = left.replace(f"({day})", "", 1)
         frame = left.partition(": ")[0] if left.startswith("The same failed") else left
@@ -637,7 +642,7 @@ def _evidence(raw: Raw, said: str, memory_id: str, run: Run) -> list[tuple[datet
         names = [row["name"] for row in json.loads(run("query", "--cypher", asked, "--json"))]
         return sorted((raw.sittings[name], name, "") for name in names) or None
     if " came up in " in said:
-        told = ((one, one.said or " ".join(one.failed.values())) for one in raw.attempts)
+        told = ((one, one.said or " ".join([*one.failed.values(), *one.mended.values()])) for one in raw.attempts)
         return sorted((one.at, one.name, text) for one, text in told if error_of(said) in text) or None
     if raw.is_of_tasks:
         names = re.findall(r"\b(env_\d+)\b", said)
@@ -662,6 +667,7 @@ def _evidence(raw: Raw, said: str, memory_id: str, run: Run) -> list[tuple[datet
 
 def error_of(said: str) -> str:
     """Return the beginning of the error that a text names first, up to its first number."""
+    said = said.partition(" That mended it (")[2].partition("): ")[2] or said
     return re.split(r"[”…\d]|, ", said.removeprefix("“").removeprefix("Error: "), maxsplit=1)[0].strip()
 
 

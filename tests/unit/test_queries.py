@@ -18,7 +18,7 @@ from memgraph.errors import MissingExtraError, QueryError
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.queries import named_queries, named_query, parse_query
 from memgraph.model.events.records import BuildConsolidated, RecalledItem, RetrievalRecorded, SourceRead
-from memgraph.model.memory import RECORD_SOURCES
+from memgraph.model.memory import RECORD_SOURCES, RUN_SOURCE
 from memgraph.model.results.learning import MADE_BY_SLEEP
 from memgraph.model.results.rows import Column, Rows
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -283,11 +283,11 @@ ANSWERS = [
         "failures_by_file",
         {},
         [
-            (PARSER, 3, day("01-05"), ["a revert says what did not work", "a task failed"]),
-            (LEXER, 1, day("01-02"), ["a task failed"]),
+            (PARSER, 3, 3, day("01-05"), ["a revert says what did not work", "a task failed"]),
+            (LEXER, 1, 1, day("01-02"), ["a task failed"]),
         ],
     ),
-    ("failures_by_file", {"limit": 1, "since": "2026-01-03"}, [(PARSER, 2, day("01-05"), ["a revert says what did not work", "a task failed"])]),
+    ("failures_by_file", {"limit": 1, "since": "2026-01-03"}, [(PARSER, 2, 2, day("01-05"), ["a revert says what did not work", "a task failed"])]),
     ("failures_by_file", {"project": "till"}, []),
     (
         "failures_by_tag",
@@ -852,7 +852,7 @@ def test_what_sleep_made_is_told_by_its_source():
         for said in _SOURCES.findall(query.text)
     ]
     assert len(named) > 5
-    assert all(sources in (MADE_BY_SLEEP, set(RECORD_SOURCES)) for sources in named)
+    assert all(sources in (MADE_BY_SLEEP, set(RECORD_SOURCES), set(RECORD_SOURCES) - {RUN_SOURCE}) for sources in named)
 
 
 def test_a_parameters_value_is_no_cypher(told):

@@ -213,12 +213,13 @@ class _Log:
                     occurred_at=command.when,
                 )
             )
-        for key, (failure, when, _) in failures.items():
+        for key, (failure, when, command) in failures.items():
             found.append(
                 BuildTask(
                     task_id=key,
                     agent_name=_AGENT,
                     description=one_line(failure.title) or key,
+                    command=command.text,
                     output=cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS),
                     outcome="failure",
                     occurred_at=when,

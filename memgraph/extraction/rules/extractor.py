@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from memgraph.extraction.error_text import error_lines, first_lines
+from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
 from memgraph.extraction.rules.findings import Finding, composed, place_of, quoted_task, undone_text
 from memgraph.extraction.rules.prose import plain, sentences_of
@@ -16,7 +16,7 @@ from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import EpisodicMemory
+from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 from memgraph.text.words import overlap
@@ -25,6 +25,7 @@ MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
 _MAX_TASKS = 20_000
 _MAX_REASON_CHARS = 4_000
+_MAX_COMMAND_CHARS = 400
 _SAME_TASK_OVERLAP = 0.5
 _REASON = re.compile(
     r"^(?:reason(?: for (?:the )?(?:revert|roll ?back|re-?land)\w*)?|revert reason|rationale|why):[ \t]*(\S.*(?:\n(?!.{0,80}:$)\S.*)*)",
@@ -145,8 +146,10 @@ def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_requ
     if _undoes(task):
         return _undoing(task)
     if task.outcome == "failure":
-        error = error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
-        return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(error))
+        errors, command = tuple(_errors_of(task)), " ".join(task.command.split())[:_MAX_COMMAND_CHARS]
+        failed = ActionStep(t=0.0, action=command, error=next(iter(errors), "failed")) if command else None
+        done = (failed,) if failed else ()
+        return _found("failure", 10.0, task, subject, "a task failed", errors=errors, actions=done)
     if task.outcome == "partial" and log.source != "git":
         errors = tuple(error_lines(task.output))
         return _found("partial", 6.0, task, subject, "a task was only partly done", errors=errors)
@@ -206,15 +209,36 @@ def task_name(task: BuildTask) -> str:
     return quoted_task(parse_subject(task.description.split("\n", 1)[0]).text or task.description.strip())
 
 
+def failed_with(task: BuildTask) -> dict[str, str]:
+    """Return the fingerprint of a failed task's error, as a field of its memories; none if it has no error, or went well."""
+    errors = _errors_of(task) if task.outcome == "failure" else []
+    return {"failure_fingerprint": failure_fingerprint(errors[0])} if errors else {}
+
+
+def _errors_of(task: BuildTask) -> list[str]:
+    return error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
+
+
 def recovery_of(log: BuildEventLog, task: BuildTask, failed: EpisodicMemory) -> Candidate:
-    """Return the recovery of a task that succeeded in a build from its failure in an earlier one."""
-    errors = [one.message for one in failed.errors_encountered] or error_lines(failed.content, limit=1)
+    """Return the recovery from a failure of an earlier build: the task that succeeded is the one that had failed, or the command that had reported it."""
+    errors = [one.message for one in failed.errors_encountered[:1]] or error_lines(failed.content, limit=1)
     agent = next(iter(failed.agents_involved), task.agent_name)
-    command = next((step.action for step in failed.action_log if step.error), "")
+    if task_name(task) != failed.tried:
+        name = (failed.tried or "").strip("“”").removesuffix(" failed")
+        task = task.model_copy(update={"description": name, "task_id": f"{task.task_id} {name}"[:380]})
+    if log.trust_class == "tool":  # what a tool prints says nothing of what was changed
+        task = task.model_copy(update={"output": "", "command": ""})
     given = {"task_id": task.task_id, "agent_name": agent, "description": task.description, "outcome": "failure"}
-    earlier = BuildTask(**given, output="\n".join(errors), command=command)
+    earlier = BuildTask(**given, output="\n".join(errors), command=command_of(failed))
     finding = replace(_recovery(task, parse_subject(task.description.split("\n", 1)[0]), earlier), errors=tuple(errors))
-    return Candidate(key=finding.key[:400], memory=composed(finding, log))
+    memory = composed(finding, log)
+    own = {"agents_involved": [task.agent_name], "tags": [memory.tags[0], "fix", *memory.tags[1:5]]}
+    return Candidate(key=finding.key[:400], memory=memory.model_copy(update=own))
+
+
+def command_of(failed: EpisodicMemory) -> str:
+    """Return the command that reported a failure; empty if it is not known."""
+    return next((step.action for step in failed.action_log if step.error), "")
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:

@@ -35,7 +35,7 @@ from memgraph.text.attempts import (
 )
 from memgraph.text.cutting import cut, whole_sentences
 
-_MAX_FILES = 20
+MAX_FILES = 20
 _MAX_TAGS = 6
 _MAX_WHY_CHARS = 360
 _OUTCOME: dict[str, Outcome] = {
@@ -113,7 +113,7 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     """Return the memory of a finding; `reason` says why it was made, `source_event_ids` name its origin."""
     task, is_git = finding.task, log.source == "git"
     event = task.task_id if task else finding.key.rsplit(":", 1)[0]
-    files = task.files_changed[:_MAX_FILES] if task else []
+    files = task.files_changed[:MAX_FILES] if task else []
     when = finding.said.timestamp if finding.said else (task and task.occurred_at) or log.completed_at
     fields: dict[str, Any] = {
         "outcome": _OUTCOME.get(finding.kind, "positive"),

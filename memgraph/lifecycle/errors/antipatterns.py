@@ -19,12 +19,10 @@ from memgraph.lifecycle.evidence.evidence import (
     TimeIsUp,
     confidence_of,
     in_order,
-    is_of_a_tool,
     is_true,
     may_quote,
     never,
     one_build_a_run,
-    passed_after,
     read_scope,
     revision,
 )
@@ -103,7 +101,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     for trouble in met:
         if one := known.get(trouble.fingerprint):
             trouble.faded = one.kept
-    _note_passed(view, scope, met)
+    _note_ends(view, scope, met)
     lessons = {what: row for row in episodes if row.get("outcome") == "positive" and (what := what_of(row))}
     generalised = _generalisations(view, rows)
     units = _enriched(view, known_of(view.reader, deletions, generalised, rows, by_id), by_id, met, lessons)
@@ -157,15 +155,13 @@ def _covered(trouble: Trouble, covered_by: Mapping[str, str]) -> str | None:
     return by if many * 2 > len(trouble.failed) + len(trouble.mended) else None
 
 
-def _note_passed(view: View, scope: Scope, met: Sequence[Trouble]) -> None:
-    """Note for the repeated errors when their builds ended, and for those that only tools reported when later runs passed."""
+def _note_ends(view: View, scope: Scope, met: Sequence[Trouble]) -> None:
+    """Note for the repeated errors when their builds ended."""
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
     builds = view.reader.builds(scope[0]) if repeated else []
     ends = {row["name"]: row.get("completed_at", "") for row in builds}
     for trouble in repeated:
         trouble.ends = ends
-        if trouble.failed and all(map(is_of_a_tool, trouble.failed)):
-            trouble.passed = passed_after(builds, trouble.failed, trouble.met_at)
 
 
 def _generalisations(view: View, rows: Sequence[Row]) -> list[Row]:
@@ -205,9 +201,9 @@ def _enriched(
             said |= found
             kinds = Counter(kind_of(error_text(member)) for member in members)
             said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
-            is_closed = bool(here) and all(met[place].is_closed for place in here)
+            is_mended = bool(here) and all(met[place].is_mended for place in here)
             said |= (
-                {} if one.row.get("asked") else {"is_solved": (is_closed and bool(said["correct_approach"])) or None}
+                {} if one.row.get("asked") else {"is_solved": (is_mended and bool(said["correct_approach"])) or None}
             )
         before = view.reader.read([one.id])[0]
         event = revision(before, before.model_copy(update={**said, "updated_at": view.now}))
@@ -232,7 +228,7 @@ def _lesson(trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], of: Know
         "confidence": confidence_of(len(trouble.builds)),
         "category": f"{trouble.kind} error",
         **said,
-        "is_solved": True if (trouble.lesson or trouble.is_closed) and said["correct_approach"] else None,
+        "is_solved": True if (trouble.lesson or trouble.is_mended) and said["correct_approach"] else None,
         "tags": shared_tags(rows, "anti-pattern"),
         "failure_fingerprint": trouble.fingerprint,
         "occurred_at": max(trouble.met_at, default=None),
@@ -290,7 +286,7 @@ def is_lesson(trouble: Trouble) -> bool:
     """
     is_known = any(map(_helpful, trouble.mended))
     is_over = not is_known and (
-        not (trouble.stayed or trouble.faded) or (trouble.is_closed and not trouble.came_back_at)
+        not (trouble.stayed or trouble.faded) or (trouble.is_mended and not trouble.came_back_at)
     )
     return not is_over and (not trouble.is_of_a_task or bool(trouble.lesson or trouble.mended))
 
@@ -299,8 +295,8 @@ def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | Non
     if trouble.lesson:
         return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
     text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
-    if trouble.is_closed and helper and said["correct_approach"]:
-        mended = f"{ended(said['correct_approach'])} That mended it{dated(helper)}: "
+    if trouble.is_mended and said["correct_approach"]:
+        mended = f"{ended(said['correct_approach'])} That mended it{dated({'occurred_at': trouble.mended_at})}: "
         return whole_sentences(f"{mended}{text}", MAX_CONTENT_CHARS)
     helped = f"What helped{dated(helper) if helper else ''}"
     for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
@@ -317,7 +313,7 @@ def _came_up(trouble: Trouble) -> str:
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):
-        then = "" if trouble.came_back_at or trouble.is_closed else ", and stayed each time"
+        then = "" if trouble.came_back_at or trouble.is_mended else ", and stayed each time"
     elif stayed:
         then = f", and stayed in {stayed:,} of them"
     else:
@@ -326,13 +322,12 @@ def _came_up(trouble: Trouble) -> str:
 
 
 def _return(trouble: Trouble) -> str:
-    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over."""
-    said, day = "", dated({"occurred_at": trouble.came_back_at or ""})
-    if day:
-        over = "it had been mended" if any(map(_helpful, trouble.mended)) else "runs that had passed"
-        said = f" It came back after {over}{day}."
-    is_passed = trouble.is_closed and trouble.passed and trouble.passed[-1] > trouble.met_at[-1]
-    return f"{said} The run of {in_words(trouble.passed[-1])} passed." if is_passed else said
+    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over; not where its remedy says so."""
+    day, is_known = dated({"occurred_at": trouble.came_back_at or ""}), any(map(_helpful, trouble.mended))
+    if trouble.is_mended and is_known:
+        return ""
+    said = f" It came back after {'it had been mended' if is_known else 'runs that had passed'}{day}." if day else ""
+    return f"{said} The run of {in_words(trouble.mended_at)} passed." if trouble.is_mended else said
 
 
 def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:

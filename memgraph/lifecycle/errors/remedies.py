@@ -49,8 +49,6 @@ class Trouble:
         Builds in which it was met, of episodes that are gone because they had faded.
     ends : mapping of str to str
         When builds were completed: a merged episode has the time of one of its builds only.
-    passed : list of str
-        Of an error that a tool reported: when later runs passed; ascending.
     """
 
     fingerprint: str
@@ -60,7 +58,6 @@ class Trouble:
     mended: list[Row] = field(default_factory=list)
     faded: frozenset[str] = frozenset()
     ends: Mapping[str, str] = field(default_factory=dict)
-    passed: list[str] = field(default_factory=list)
 
     @property
     def met_at(self) -> list[str]:
@@ -78,15 +75,19 @@ class Trouble:
 
     @property
     def came_back_at(self) -> str | None:
-        """When it was met last after it had been mended, or after a run had passed; None if it was not, or nobody says."""
-        over = min([*self.passed, *self._times(self.mended)], default="9999")
+        """When it was met last after it had been mended; None if it was not, or nobody says."""
+        over = min(self._times(self.mended), default="9999")
         return max((at for at in self._times(self.failed) if at > over), default=None)
 
     @property
-    def is_closed(self) -> bool:
-        """Whether it was mended, or a run passed, after it was met last."""
-        since = [*self.passed, *self._times(row for row in self.mended if row not in self._met)]
-        return max(since, default="") > (self.met_at or ["9999"])[-1]
+    def is_mended(self) -> bool:
+        """Whether its task went well after it was met last."""
+        return self.mended_at > (self.met_at or ["9999"])[-1]
+
+    @property
+    def mended_at(self) -> str:
+        """When its task went well last in a build in which it was not met; empty if that did not happen."""
+        return max(self._times(row for row in self.mended if row not in self._met), default="")
 
     @property
     def is_of_a_task(self) -> bool:

@@ -195,14 +195,6 @@ def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def passed_after(builds: Iterable[Row], failed: Sequence[Row], met_at: Sequence[str]) -> list[str]:
-    """Return when runs of the tool that reported these failures passed, ascending, after the first of the times given."""
-    agents = {agent for row in failed for agent in row.get("agents_involved", ())}
-    first = min(met_at, default="9999")
-    passed = (one for one in builds if one.get("outcome") == "success" and not agents.isdisjoint(one.get("agents", ())))
-    return sorted(one["completed_at"] for one in passed if one.get("completed_at", "") > first)
-
-
 def _builds(row: Row) -> list[str]:
     return list(dict.fromkeys([*row.get("evidence_build_ids", ()), *filter(None, [row.get("build_id")])]))
 

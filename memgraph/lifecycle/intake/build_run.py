@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.rules.extractor import task_name
+from memgraph.extraction.rules.extractor import failed_with, task_name
+from memgraph.extraction.rules.findings import MAX_FILES
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
@@ -245,6 +246,7 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
             yield _record(log, task.task_id, RECORD_SOURCE, text, task.occurred_at, task.agent_name, **own)
         elif log.source in _OF_RUNS and (text := _of_run(log, task)):
             own = {"outcome": "negative" if task.outcome == "failure" else "positive", "tried": task_name(task)}
+            own |= {"files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
             yield _record(log, task.task_id, RUN_SOURCE, text, task.occurred_at, task.agent_name, **own)
         elif log.source == "transcript" and task.lesson:
             yield from _told(log, task.task_id, _CONCLUDED, task.lesson, task.occurred_at, task.agent_name)

@@ -274,9 +274,8 @@ class ConsolidationPipeline:
         # reuse the candidates of a log that ran out of time: a model may answer differently, and costs again
         began = self._timer()
         extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
-        mending = failures.recoveries(build.log, extraction.candidates)
-        extraction = extraction.model_copy(update={"candidates": [*mending, *extraction.candidates]})
-        build.choose(extraction, self._config.max_memories_per_extraction)
+        found = {"candidates": failures.with_recoveries(build.log, extraction.candidates)}
+        build.choose(extraction.model_copy(update=found), self._config.max_memories_per_extraction)
         for candidate in build.candidates:
             list(failures.note(build.log, candidate.memory))
         build.spent_s = self._timer() - began

@@ -5,12 +5,13 @@ Such a success becomes a memory and supersedes the failures, so that recall give
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from memgraph.extraction.error_text import failure_fingerprint
-from memgraph.extraction.rules.extractor import recovery_of, task_name
+from memgraph.extraction.rules.extractor import command_of, recovery_of, task_name
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.lifecycle.dedup.duplicates import of_scope
 from memgraph.model.build import BuildEventLog, Candidate
@@ -34,16 +35,29 @@ class Failures:
         self.mended: set[str] = set()
         """Ids of those that have been mended meanwhile."""
 
-    def recoveries(self, log: BuildEventLog, found: list[Candidate]) -> list[Candidate]:
-        """Return what went well in a build and had failed in an earlier one, as far as it is not among what was found in it."""
+    def with_recoveries(self, log: BuildEventLog, found: Sequence[Candidate]) -> list[Candidate]:
+        """Return what was found in a build, with the recoveries from failures of earlier ones in place of what else their tasks say."""
         told = {what_failed(one.memory) for one in found}
-        made: dict[str, Candidate] = {}
-        for task in log.tasks if log.source in _SOURCES else ():
-            what = canonical_name(task_name(task))
-            if task.outcome == "success" and what not in told and (known := self._of(log, what, None)):
-                failed = next((one for one in reversed(known) if one.errors_encountered), known[-1])
-                made.setdefault(what, recovery_of(log, task, failed))
-        return list(made.values())
+        failed: defaultdict[str, list[EpisodicMemory]] = defaultdict(list)
+        latest = reversed(self._before(log))
+        for one in sorted(latest, key=lambda one: not one.errors_encountered):
+            if (its := what_failed(one)) and its not in told:
+                failed[its].append(one)
+                failed[f"$ {command_of(one)}"].append(one)
+        made: dict[str | None, Candidate] = {}
+        for task in log.tasks if log.source in _SOURCES and failed else ():
+            named = [
+                canonical_name(task_name(task)),
+                *([f"$ {' '.join(task.command.split())}"] if task.command else []),
+            ]
+            for one in (one for name in named for one in failed.get(name, ())) if task.outcome == "success" else ():
+                if what_failed(one) not in made:
+                    made[what_failed(one)] = recovery_of(log, task, one)
+        events = {event for one in made.values() for event in one.memory.source_event_ids}
+        others = (
+            one for one in found if one.memory.type != "episodic" or events.isdisjoint(one.memory.source_event_ids)
+        )
+        return [*made.values(), *others]
 
     def note(self, log: BuildEventLog, memory: AgentMemory) -> Iterator[EpisodicMemory]:
         """Note a memory of a build, and yield the failures that it mends."""
@@ -54,19 +68,16 @@ class Failures:
         if memory.outcome == "negative":
             self._new[id_of(memory)] = memory
         elif memory.outcome == "positive" and memory.source not in RECORD_SOURCES:
-            for one in self._of(log, what, memory):
-                self.mended.add(id_of(one))
-                yield one
+            for one in self._before(log):
+                if what_failed(one) == what and _may_replace(memory, one):
+                    self.mended.add(id_of(one))
+                    yield one
 
-    def _of(self, log: BuildEventLog, what: str, by: AgentMemory | None) -> list[EpisodicMemory]:
-        """Return the failures of a task before the end of a build, the last one last; of those only what a memory may replace."""
+    def _before(self, log: BuildEventLog) -> list[EpisodicMemory]:
+        """Return the failures of a project that were met before the end of a build, the last ones last."""
         every = {id_of(one): one for one in self._stored(log.project_id)} | self._new
-        return [
-            one
-            for key, one in every.items()
-            if key not in self.mended and what_failed(one) == what and one.project_id == log.project_id
-            if self._last(one) <= log.completed_at and (by is None or _may_replace(by, one))
-        ]
+        left = (one for key, one in every.items() if key not in self.mended and one.project_id == log.project_id)
+        return [one for one in left if self._last(one) <= log.completed_at]
 
     def _stored(self, project: str) -> list[EpisodicMemory]:
         if project not in self._known:
@@ -97,7 +108,7 @@ def what_failed(memory: AgentMemory) -> str | None:
     if not tried:
         return None
     if tried.startswith("“"):
-        return canonical_name(tried)
+        return canonical_name(tried).replace(" failed”", "”")
     errors = memory.errors_encountered if isinstance(memory, EpisodicMemory) else []
     return f"{failure_fingerprint(errors[0].message)} {tried.strip('`').split(' ', 1)[0]}" if errors else None
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memgraph import BuildEventLog, MemGraph
-from memgraph.lifecycle import ConsolidationPipeline, sleep
+from memgraph.extraction.readers import CiLogReader
+from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
 
 IMPORT, ERROR = "Import the supplier price list", "ValueError: could not convert string to float: '1.234,50'"
 LESSON = "Read numbers with the supplier's locale, never with float() directly."
@@ -104,3 +106,53 @@ def test_a_success_resolves_no_other_task_and_nothing_that_failed_after_it(
     pipeline.consolidate(build(4, mended(lesson=LESSON)))  # it is read later, and happened before
     pipeline.consolidate(build(7, mended("Ship the crates", lesson="Plug the printer in before.")))
     assert not any(mending(store, one) for one in store.get_all_memories())
+
+
+def test_what_returned_and_was_mended_again_is_dated_by_the_last_time(
+    store: Any, pipeline: ConsolidationPipeline
+) -> None:
+    pipeline.consolidate_all(
+        [build(1, failed()), build(2, mended(lesson=LESSON)), build(3, failed()), build(4, failed())]
+    )
+    sleep(store, phases=["errors"])
+    (kept,) = [one for one in store.get_all_memories() if one.source == "error analysis"]
+    assert kept.content.endswith("It came back after it had been mended (4 March 2026). What helped (2 March 2026): "
+        f"{LESSON} Seen when: “{IMPORT}”.")  # fmt: skip
+    assert not kept.is_solved
+    pipeline.consolidate(build(5, mended(lesson=LESSON)))
+    sleep(store, phases=["errors"])
+    again = store.get_memory(kept.id)
+    assert again.content == f"{LESSON} That mended it (5 March 2026): “{ERROR}” came up in 3 builds, in March 2026."
+    assert again.is_solved
+    assert sleep(store, phases=["errors"]).changed == 0
+
+
+def test_tests_that_pass_again_resolve_their_failures_without_a_word(
+    store: Any, pipeline: ConsolidationPipeline
+) -> None:
+    name, report = "Test shop.prices::test_locale", {"source": "test report", "trust_class": "tool"}
+    pipeline.consolidate(build(1, failed(name), task("Test shop::test_b", "success", task_id="t2"), **report))
+    pipeline.consolidate(build(2, task(name, "success"), task("Test shop::test_b", "success", task_id="t2"), **report))
+    failure, recovery = sorted(store.get_all_memories(), key=lambda one: one.outcome)
+    assert [one.source_id for one in mending(store, failure)] == [recovery.id]
+    assert recovery.content == f"“{name}” succeeded after builder had failed with {ERROR}."
+    assert store.get_stats().records == 0
+
+
+def test_a_command_of_ci_that_passes_resolves_each_test_that_it_had_failed(store: Any, tmp_path: Path) -> None:
+    for day, failing in enumerate((("sum", "tax"), ("sum",), ()), start=1):
+        lines = [f"FAILED tests/test_cart.py::test_{one} - ValueError: no total for {one}" for one in failing]
+        end = f"{len(failing)} failed, 30 passed in 2.1s" if failing else "32 passed in 2.1s"
+        told = ["##[group]Run pytest -q", "pytest -q", "##[endgroup]", *lines, f"==== {end} ===="]
+        told.append("##[error]Process completed with exit code 1." if failing else "Cleaning up orphan processes")
+        log = tmp_path / f"run-{day}.log"
+        log.write_text("".join(f"2026-03-0{day}T10:00:00.0000000Z {line}\n" for line in told))
+        ingest(store, CiLogReader(log, project_id="shop"))
+    failures = [one for one in store.get_all_memories() if one.outcome == "negative"]
+    mended_by = {store.get_memory(link.source_id).content for one in failures for link in mending(store, one)}
+    assert mended_by == {
+        f"“Test tests/test_cart.py::test_{one}” succeeded after ci had failed with ValueError: no total for {one}."
+        for one in ("sum", "tax")
+    }
+    found = said(store, "ValueError: no total for sum")
+    assert "What to avoid" not in found
