@@ -109,17 +109,12 @@ def may_conflict(memory: AgentMemory) -> bool:
     return _TO_A_NUMBER.search(memory.content) is not None or bool(ended_by(memory.content))
 
 
-def likelihood(older: AgentMemory, newer: AgentMemory) -> float:
-    """Return how likely it is that one of two statements that are near each other no longer holds, by their words, in [0, 1].
-
-    0 for events, where a statement only adds words to the other, and where the words decide.
-    """
+def is_question(older: AgentMemory, newer: AgentMemory) -> bool:
+    """Return whether words leave it open if one of two near statements no longer holds: they do not decide it, and each says its own."""
     if not (_states(older) and _states(newer) and may_be_about_the_same(older, newer)):
-        return 0.0
+        return False
     found = difference(older.content, newer.content)
-    if not (found.is_denied or (found.own and found.its)) or conflict_of(older, newer):
-        return 0.0
-    return 0.8 if found.is_seen else 0.5
+    return (found.is_denied or bool(found.own and found.its)) and conflict_of(older, newer) is None
 
 
 def _states(memory: AgentMemory) -> bool:

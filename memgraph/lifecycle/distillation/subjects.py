@@ -134,7 +134,7 @@ def undecided_contradictions(reader: Reader, changed_ids: Iterable[str]) -> Iter
     """Yield the open contradictions, and changed statements that are near others; the older memory comes first."""
     found = [((one.older.id, one.newer.id), 0.9 * (one.score or 0.5)) for one in still_open(reader)]
     near = open_questions(reader, changed_ids)
-    for ids, value in [*found, *(((pair.older.id, pair.newer.id), 0.6 * chance) for pair, chance in near)]:
+    for ids, value in [*found, *(((pair.older.id, pair.newer.id), 0.6 * pair.cosine) for pair in near)]:
         yield from _about("contradiction", " ".join(ids), reader.rows(ids), value)
 
 
