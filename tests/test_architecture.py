@@ -37,7 +37,7 @@ ROOM_LINES = {
     "lifecycle": 11_960,
     "memgraph": 3_600,
     "model": 5_960,
-    "retrieval": 4_640,
+    "retrieval": 4_660,
     "store": 12_080,
     "tasks": 3_480,
     "text": 520,
