@@ -227,6 +227,11 @@ def experience(memory: StoredEpisodicMemory) -> Experience:
     )
 
 
+def is_revert(memory: StoredMemory) -> bool:
+    """Whether a memory is a commit that takes back another one."""
+    return isinstance(memory, StoredEpisodicMemory) and memory.change_kind == "revert"
+
+
 def failed(memory: StoredMemory) -> list[Warned]:
     """Return a memory of negative outcome as what fails, and the lesson drawn from it as what prevents it; nothing of any other."""
     if memory.outcome != "negative":

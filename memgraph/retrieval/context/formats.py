@@ -18,7 +18,6 @@ from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProc
 from memgraph.model.results.retrieval import (
     AgentContext,
     ContextFormat,
-    Experience,
     FromMemory,
     RetrievalResult,
     Warned,
@@ -31,6 +30,7 @@ from memgraph.retrieval.context.context import (
     failed,
     is_constraint,
     is_reported,
+    is_revert,
     is_rule,
     known_errors,
     pattern,
@@ -149,7 +149,7 @@ def _sections(context: AgentContext) -> str:
         return "\n".join(item(one, skill_line(one)) for one in found)
 
     episodes = [
-        _experience(experience(one), lead(one.id, context.labels, context.task_items), marks.get(one.id, ()))
+        _experience(one, lead(one.id, context.labels, context.task_items), marks.get(one.id, ()))
         for one in context.similar_episodes
     ]
     held = [item(one, one.text) for one in map(rule_pattern, rules_of(context))]
@@ -196,9 +196,11 @@ def _marks(context: AgentContext) -> dict[str, list[str]]:
     return marks
 
 
-def _experience(entry: Experience, before: str, marks: Sequence[str]) -> str:
+def _experience(memory: StoredEpisodicMemory, before: str, marks: Sequence[str]) -> str:
+    entry = experience(memory)
+    outcome = "reverted" if is_revert(memory) else entry.outcome
     date = [entry.occurred_at[:10]] if entry.occurred_at else []
-    lines = [f"**{entry.outcome.upper()}**: {before}{_inline(entry.text)}{_noted(entry, *date, *marks)}"]
+    lines = [f"**{outcome.upper()}**: {before}{_inline(entry.text)}{_noted(entry, *date, *marks)}"]
     if entry.approach or entry.action:
         parts = {"Approach": entry.approach, "Action": entry.action, "Feedback": entry.feedback}
         lines += [f"  - {label}: {_inline(text or 'none')}" for label, text in parts.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +23,7 @@ from memgraph.retrieval.context.context import (
     failed,
     is_constraint,
     is_procedure,
+    is_revert,
     known_errors,
     pattern,
     skill,
@@ -42,7 +44,8 @@ GENERALISED = "compression"
 _DOUBTED = 0.5
 """A fact of less confidence is marked as uncertain."""
 _HEAD_CHARS = 200
-_SHA_CHARS = 10
+_SHA_CHARS, _LEAST_SHA_CHARS = 10, 7
+_MOST_UNDONE = 3
 _LEAD = re.compile(r"^(?:how to|when) (?=\S)", re.IGNORECASE)
 _CHANGES = "git"
 """Source of changes: what a commit says is done, not tried."""
@@ -90,7 +93,7 @@ def _own(memory: StoredMemory, *, is_solved: bool) -> list[Note]:
 
 
 def _failure(memory: StoredMemory) -> Note:
-    if isinstance(memory, StoredEpisodicMemory) and memory.situation:
+    if isinstance(memory, StoredEpisodicMemory) and (memory.situation or is_revert(memory)):
         return _episode(memory, is_solved=False)
     (warned,) = failed(memory)
     text, place = statement(_without_outcome(memory, warned.what_fails if warned.prevention else memory.content))
@@ -107,9 +110,17 @@ def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
         labelled = {"Action": parts.action, "Why": parts.approach, "Feedback": parts.feedback}
         told = [f"{label}: {full_stop(part)}" for label, part in labelled.items() if part]
         text, place = " ".join([full_stop(parts.text), *told]), None
-    remarks = [*(["solved since"] if is_solved else []), *([place] if place else [])]
+    remarks = [*(["solved since"] if is_solved else []), *([place] if place else []), *_commits(memory, kind)]
     group: Group = "avoid" if memory.outcome == "negative" and not is_solved else "happened"
     return Note(memory, group, kind, text, remarks)
+
+
+def _commits(memory: StoredEpisodicMemory, kind: str) -> Iterator[str]:
+    """Yield by which commit a change was taken back, and which commits, as far as the entry does not say so."""
+    if kind == "Reverted" and memory.git_commit:
+        yield f"by commit {memory.git_commit[:_SHA_CHARS]}"
+    if undone := [sha[:_SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
+        yield f"reverts {', '.join(undone[:_MOST_UNDONE])}{', …' if undone[_MOST_UNDONE:] else ''}"
 
 
 def _without_outcome(memory: StoredMemory, text: str) -> str:
@@ -125,12 +136,12 @@ def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kin
         return "Said", text
     if memory.source == RECORD_SOURCE:
         return f"Commit {(memory.git_commit or '')[:_SHA_CHARS]}", text
+    if is_revert(memory):
+        return "Reverted", _REVERT.sub("", text)
     if memory.outcome == "neutral":
         return ("Worked in part" if memory.outcome_word == "partial" else "Fact"), text
     if memory.outcome == "positive" and memory.source == _CHANGES:
-        changes: tuple[tuple[re.Pattern[str], Kind], ...] = ((_FIX, "Fixed"), (_REVERT, "Reverted"))
-        found = next(((verb, kind) for verb, kind in changes if verb.match(content)), None)
-        return (found[1], found[0].sub("", text)) if found else ("Changed", text)
+        return ("Fixed", _FIX.sub("", text)) if _FIX.match(content) else ("Changed", text)
     kinds: dict[str, Kind] = {"positive": "Worked", "negative": "Failed"}
     return kinds.get(memory.outcome, "Fact"), text
 

@@ -231,13 +231,30 @@ def test_content_is_told_in_whole_sentences_without_debris(content: str, told: s
         ("Fixed: typo", "Fixed: typo."),
         ("Fix for the parser", "Changed: Fix for the parser."),
         ("Fixtures for the parser", "Changed: Fixtures for the parser."),
-        ('Revert "Use retries": the gateway charged twice', 'Reverted: "Use retries": the gateway charged twice.'),
         ("feat: keep the order", "Changed: keep the order."),
         ("Use idempotency keys", "Changed: Use idempotency keys."),
     ],
 )
 def test_a_commit_says_what_was_done_not_what_worked(content: str, told: str) -> None:
     assert lines(content, source="git") == [f"- {told}"]
+
+
+@pytest.mark.parametrize("outcome", ["failure", "success"])
+@pytest.mark.parametrize(
+    ("source", "content", "told"),
+    [
+        ("git", 'Revert "Use retries": it paid twice', 'Reverted: "Use retries": it paid twice. (by commit bbbbbbbbbb, reverts aaaaaaaaaa)'),
+        ("git", "Ann reverted “Use retries” (commit aaaaaaaaaaaa). Why: Twice.", "Reverted: Ann reverted “Use retries” (commit aaaaaaaaaaaa). Why: Twice. (by commit bbbbbbbbbb)"),
+        ("commit", 'Revert "Use retries"', 'Commit bbbbbbbbbb: Revert "Use retries". (reverts aaaaaaaaaa)'),
+    ],
+)  # fmt: skip
+def test_a_revert_is_no_failure_and_says_what_was_reverted_and_by_which_commit(
+    outcome: str, source: str, content: str, told: str
+) -> None:
+    commit = {"git_commit": "b" * 40, "undoes": ["a" * 40], "change_kind": "revert"}
+    assert lines(content, outcome=outcome, source=source, **commit) == [f"- {told}"]
+    memory = EpisodicMemory(id=IDS[0], content=content, outcome=outcome, source=source, **commit)
+    assert "**REVERTED**: " in memgraph.format_context_for_prompt(recalled(memory), format="sections")
 
 
 def test_a_change_that_failed_is_told_beside_one_that_did_not() -> None:
