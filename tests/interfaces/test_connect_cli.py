@@ -176,11 +176,15 @@ def test_a_person_is_asked_once_whether_the_agent_may_be_asked(
 
 
 def transcript(folder: Path, session: str, turns: int) -> Path:
-    """Write a session of Claude Code in which the last request had 5,070 tokens in its context."""
+    """Write a session of Claude Code in which no request had more than 5,070 tokens in its context."""
     lines = []
     for number in range(turns):
         common = {"sessionId": session, "cwd": str(folder), "timestamp": f"2026-03-01T10:{number:02d}:00.000Z"}
-        usage = {"input_tokens": 20, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 5_000}
+        usage = {
+            "input_tokens": 20,
+            "cache_creation_input_tokens": 50,
+            "cache_read_input_tokens": 5_000 - turns + number + 1,
+        }
         said = f"And what about case {number} of the timetable? {'It is late. ' * 40}"
         answer = {"content": [{"type": "text", "text": f"Case {number} is like the others."}], "usage": usage}
         lines += [common | {"type": "user", "message": {"role": "user", "content": said}}]

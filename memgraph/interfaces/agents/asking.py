@@ -39,7 +39,7 @@ class AskingCost(Model):
     read, written : int
         The work orders, and the answers to them.
     context : int
-        What the session had in its context, as its program noted it: each request of the agent reads it again. 0 if it is not known.
+        The most that the session had in its context, as its program noted it: each request of the agent reads it again. 0 if it is not known.
     """
 
     sessions: Count = 0
@@ -84,12 +84,10 @@ def _tokens_of(subject: Subject) -> int:
 
 
 def _context_of(path: Path) -> int:
-    """Return the input tokens of a session's last request, as its program noted them; 0 if it did not."""
+    """Return the most input tokens of a session's requests, as its program noted them; 0 if it did not."""
     with suppress(OSError), open_regular(path) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-        for noted in reversed(_USED.findall(file.read(_TAIL_BYTES))):
-            if tokens := sum(map(int, _READ.findall(noted))):
-                return tokens
+        return max(sum(map(int, _READ.findall(noted))) for noted in [b"", *_USED.findall(file.read(_TAIL_BYTES))])
     return 0
 
 

@@ -149,10 +149,12 @@ def _cost(folder: Path | None) -> AskingCost:
 
 def _cost_text(cost: AskingCost, title: str) -> str:
     if cost.asked:
-        measured = f"That was measured on {cost.asked} of your latest {count(cost.sessions, 'session')}, the long ones."
+        measured = (
+            f"That is measured on your latest sessions, of which {cost.asked} of {cost.sessions} were long enough."
+        )
     else:
         measured = "There is no long session yet to measure it on: that is the most."
-    context = f" ({cost.context:,} tokens)" if cost.context else ""
+    context = f" (up to {cost.context:,} tokens)" if cost.context else ""
     return wrapped(
         f"Rules find only a part of what a session taught. {title} can be asked for the rest: once in a long session, at the end of a turn, "
         f"up to three questions. That costs some {cost.read:,} tokens to read and {cost.written:,} to write, in three requests or more, each of "

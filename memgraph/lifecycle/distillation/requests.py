@@ -67,7 +67,8 @@ def _matters(event: Event) -> bool:
 
 
 def _planned(view: View) -> Plan[OrdersResult]:
-    if not _budget_left(view, view.reader.every_record(WORK_ORDER)):
+    known = view.reader.every_record(WORK_ORDER)
+    if not (left := _budget_left(view, known)):
         return Plan(OrdersResult())
     with view.reader.frozen():
         experiences, has_lessons = _changed_experience(view)
@@ -76,7 +77,8 @@ def _planned(view: View) -> Plan[OrdersResult]:
     subjects = [*returned_failures(view.reader, experiences), *doubted, *counted]
     if has_lessons:
         subjects += communities_without_lesson(experiences)
-    return _planned_for(view, subjects)
+    ranked = _ranked(subjects, known)
+    return _plan([(one, view.now) for one in ranked[:left]], candidates=len(ranked))
 
 
 def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersResult]:
@@ -96,12 +98,6 @@ def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersRes
     places = [day for day in days for _ in range(_budget_left(view, known, _SHARE_OF_WAITING, day))]
     due = [*((one, view.now) for one in today), *zip(waiting, places, strict=False)]
     return _plan(due, candidates=len(ranked))
-
-
-def _planned_for(view: View, subjects: Iterable[Subject]) -> Plan[OrdersResult]:
-    known = view.reader.every_record(WORK_ORDER)
-    ranked = _ranked(subjects, known)
-    return _plan([(one, view.now) for one in ranked[: _budget_left(view, known)]], candidates=len(ranked))
 
 
 def _ranked(subjects: Iterable[Subject], known: Sequence[Row]) -> list[Subject]:
