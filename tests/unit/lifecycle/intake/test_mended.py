@@ -156,3 +156,36 @@ def test_a_command_of_ci_that_passes_resolves_each_test_that_it_had_failed(store
     }
     found = said(store, "ValueError: no total for sum")
     assert "What to avoid" not in found
+
+
+def test_a_later_session_resolves_the_same_error_of_the_same_program(
+    store: Any, pipeline: ConsolidationPipeline
+) -> None:
+    def session(number: int, *steps: tuple[str, str, str]) -> BuildEventLog:
+        tasks = [
+            {"task_id": f"s{place}", "agent_name": "claude", "description": "Bash", "command": command}
+            | {"output": output, "outcome": outcome}
+            for place, (command, output, outcome) in enumerate(steps)
+        ]
+        return build(number, *tasks, source="transcript", session_id=f"session-{number}")
+
+    missing = ("python sync.py", "ModuleNotFoundError: No module named 'httpx'", "failure")
+    pipeline.consolidate(session(1, missing, missing))
+    pipeline.consolidate(session(2, ("python sync.py", "3 parcels", "success")))
+    pipeline.consolidate(
+        session(3, missing, ("uv add httpx", "added", "success"), ("python sync.py", "done", "success"))
+    )
+    failure, recovery = sorted(store.get_all_memories(), key=lambda one: one.outcome)
+    assert [one.source_id for one in mending(store, failure)] == [recovery.id]
+    assert "it worked after `uv add httpx`" in recovery.content
+
+
+def test_a_trial_that_went_well_is_kept_with_its_reasons(store: Any, pipeline: ConsolidationPipeline) -> None:
+    whole = task(
+        "Refund ticket 7", "success", "Reward 1. Refunded.", reasoning="Gold members may cancel within 24 hours."
+    )
+    call = task("refund(id=7)", "success", "ok", task_id="t2", command="refund(id=7)", reasoning="Now I refund.")
+    pipeline.consolidate(build(1, {**whole, "task_id": "t1"}, call, source="trial"))
+    every = [one.content for one in store.every_memory()]
+    assert any("Gold members may cancel within 24 hours." in one for one in every)
+    assert not any("Now I refund" in one for one in every)
