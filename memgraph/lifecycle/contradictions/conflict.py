@@ -238,7 +238,12 @@ _GIVEN_UP = tuple(
     )
 )
 """Sentences that say what was given up, and mostly what took its place."""
-_USED = r"\b(?:(?:use|uses|using|with|through|via|on|to)|(?:is|are) \w+(?:ed|en|lt) (?:in|by)) (?:the |our )?{}" + _STOP
+_USED = (
+    r"(?:^.*\bfrom .{{1,80}} to|\b(?:use|uses|using|with|through|via|on|(?:is|are) \w+(?:ed|en|lt) (?:in|by))) (?:the |our )?{}"
+    + _STOP
+)
+_PAST = re.compile(r"\b(?:was|were|had|did|got|saw|found|broke|(?<!is )(?<!are )\w{3,}ed)\b", re.IGNORECASE)
+"""What happened with a thing is no use of it."""
 _OURS = r"^(?:the |our )?{} (?:is|are) (?:our|the)\b"
 _REASON = re.compile(r"[,;:(]|\b(?:because|since|as)\b", re.IGNORECASE)
 _USES = frozenset(analyse("use now any more project team"))
@@ -262,7 +267,7 @@ def _given_up(earlier: Claim, later: Claim) -> Conflict | None:
     named, old, text = said.groupdict(""), re.escape(said["old"]), earlier.text
     is_ours = re.search(_OURS.format(old), text, re.IGNORECASE)
     use = is_ours or re.search(_USED.format(old), text, re.IGNORECASE)
-    if use is None or any(map(is_denial, pieces(expanded(text[: use.start()])))):
+    if use is None or _PAST.search(text[: use.start()]) or any(map(is_denial, pieces(expanded(text[: use.end()])))):
         return None
     new, known = named.get("new", ""), set(analyse(text))
     if new and re.search(rf"(?<!\w){re.escape(new)}(?!\w)", text, re.IGNORECASE):

@@ -34,13 +34,16 @@ def near(
         The least cosine, and the least share of common terms: of the smaller text, or of both.
     """
     found: dict[int, dict[int, float]] = {slot: {} for slot in slots}
+    if not slots:
+        return found
     places = np.array(list(slots), dtype=np.int64)
     own, has_vector = places[reader.has_vector(places)].tolist(), reader.has_vector(others)
     for block, cosines in _cosines(reader, own, others[has_vector]):
         for row, at in zip(*(there.tolist() for there in np.nonzero(cosines >= cosine)), strict=True):
             found[own[row]][int(block[at])] = float(cosines[row, at])
+    lacking, with_vector = others[~has_vector], set(own)
     for slot in slots:
-        unseen = others[~has_vector] if slot in own else others
+        unseen = lacking if slot in with_vector else others
         by_words = sharing(reader.index, slot, unseen, share=share, of_smaller=of_smaller, most=most)
         ordered = sorted((found[slot] | by_words).items(), key=lambda item: (-item[1], item[0]))
         found[slot] = dict([item for item in ordered if item[0] != slot][:most])

@@ -61,6 +61,9 @@ ALIKE = [
     ("The project requires Python 3.11", "The project requires Python 3.12"),  # who is asked knows; these words do not show it
     ("Always use pytest for the unit tests", "Always use unittest for the unit tests"),
     ("Always write tests for the parser", "Always write docs for the parser"),
+    ("We had trouble with Redux", "We replaced Redux with Zustand"),
+    ("The outage was found on Redis", "We moved from Redis to Valkey"),
+    ("We never moved from Jest to Vitest", "We moved from Vitest to Bun"),
 ]  # fmt: skip
 
 
@@ -77,6 +80,13 @@ def test_exclusive_statements_conflict_in_either_order(older: str, newer: str, k
 def test_merely_similar_statements_do_not_conflict(one: str, other: str) -> None:
     for pair in ((one, other), (other, one)):
         assert conflict_of(*(SemanticMemory(content=text) for text in pair)) is None
+
+
+def test_a_replacement_is_replaced_in_turn() -> None:
+    texts = ("We migrated from Jest to Vitest", "We moved from Vitest to Bun")
+    found = conflict_of(*(SemanticMemory(content=text) for text in texts))
+    assert found is not None
+    assert found.is_stated
 
 
 def test_the_reason_names_both_values() -> None:
