@@ -530,7 +530,10 @@ def test_what_another_file_became_that_had_the_name_later_is_no_history_of_the_f
     ingest(store, GitReader(repository.path))
 
     found = [row["content"].split(" ")[-1] for row in store.query("file_history", file="app/basket.py")]
-    assert found == ["app/wagon.py", *["app/basket.py"] * 3]  # the first commit of the second file, when it had the name
+    assert found == [
+        "app/wagon.py",
+        *["app/basket.py"] * 3,
+    ]  # the first commit of the second file, when it had the name
     found = [row["name"] for row in store.query("file_history", file="app/cart.py")]
     assert sorted(found) == [*["app/basket.py"] * 2, *["app/cart.py"] * 2, *["app/wagon.py"] * 2]
 
