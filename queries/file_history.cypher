@@ -1,7 +1,7 @@
 // name: file_history
 // purpose: the commits that changed a file under any of its names, newest first: renames are followed both ways, and
 //   records that were archived are listed, too.
-//   Where a name was given to another file later, both files are listed; `memgraph about` tells them apart
+//   Where one of these names was given to another file, too, its commits under that name are listed as well; `memgraph about` tells them apart
 // parameter: file STRING: a name that the file has or had, as the history writes it
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: limit INT64 = 50, at least 0: maximum number of rows
@@ -19,9 +19,11 @@
 // example: memgraph query file_history --param file=src/app.py
 MATCH (f:File)
 WHERE f.name = $file AND ($project = '' OR f.project_id = $project)
-OPTIONAL MATCH (f)-[:RENAMED* SHORTEST 1..30]-(g:File)
-WITH f.id AS id, collect(g.id) AS others
-UNWIND list_append(coalesce(others, []), id) AS one
+OPTIONAL MATCH (g:File)-[:RENAMED* SHORTEST 1..30]->(f)
+WITH f, collect(g.id) AS earlier
+OPTIONAL MATCH (f)-[:RENAMED* SHORTEST 1..30]->(g:File)
+WITH f.id AS id, earlier, collect(g.id) AS later
+UNWIND list_append(list_concat(coalesce(earlier, []), coalesce(later, [])), id) AS one
 WITH DISTINCT one
 MATCH (m:Memory)-[c:CHANGED]->(n:File)
 WHERE n.id = one AND NOT m.is_suppressed

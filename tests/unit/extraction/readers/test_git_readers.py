@@ -518,6 +518,26 @@ def test_tags_with_numbers_that_are_no_releases_are_said_once(repository: Reposi
     assert not any(record.skipped for record in GitReader(repository.path).records(records[-1].cursor))
 
 
+@pytest.mark.embedded
+def test_what_another_file_became_that_had_the_name_later_is_no_history_of_the_first(
+    repository: Repository, store: AgentMemoryStore
+) -> None:
+    for step, (old, new) in enumerate([("app/cart.py", "app/basket.py"), ("app/cart.py", "app/wagon.py")]):
+        repository.commit(f"Add {new}", hours=step * 40, file=old, text=f"{new}\n" * 9)
+        repository.git("mv", old, new)
+        repository.commit(f"Rename to {new}", hours=step * 40 + 10, file="README")
+        repository.commit(f"Change {new}", hours=step * 40 + 20, file=new, text=f"{new}\n" * 12)
+    ingest(store, GitReader(repository.path))
+
+    found = [row["content"].split(" ")[-1] for row in store.query("file_history", file="app/basket.py")]
+    assert found == [
+        "app/wagon.py",
+        *["app/basket.py"] * 3,
+    ]  # the first commit of the second file, when it had the name
+    found = [row["name"] for row in store.query("file_history", file="app/cart.py")]
+    assert sorted(found) == [*["app/basket.py"] * 2, *["app/cart.py"] * 2, *["app/wagon.py"] * 2]
+
+
 def test_memories_are_found_by_the_release_that_their_text_leaves_out(
     repository: Repository, store: AgentMemoryStore
 ) -> None:
