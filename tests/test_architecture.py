@@ -32,7 +32,7 @@ ROOM_LINES = {
     "graph": 2_040,
     "health": 840,
     "index": 1_660,
-    "interfaces": 19_180,
+    "interfaces": 19_200,
     "journal": 4_540,
     "lifecycle": 12_040,
     "memgraph": 3_600,
