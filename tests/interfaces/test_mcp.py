@@ -154,6 +154,15 @@ class TestSampling:
         assert asked[2].startswith("Refused: ")
         assert memory.distillation.list() == []
 
+    def test_what_stays_refused_does_not_keep_from_the_others(self, memory):
+        for text in ("The exporter writes tabs.", "The exporter does not write tabs."):
+            memory.save_observation(text)
+        memory.maintenance.sleep(phases=["work-orders"])
+        first, second = memory.distillation.list()
+        asked = self.answered(memory, ["I cannot say"] * 3 + [self.REPLY])
+        assert [first.id in asked[0], second.id in asked[3]] == [True, True]
+        assert memory.distillation.list() == [first]
+
     def test_a_malformed_reply_does_not_end_the_session(self, memory):
         def run(name: str, arguments: Any, progress: Any) -> Answer:
             return perform(memory, Caller(), name, arguments, progress=progress)

@@ -82,17 +82,17 @@ def answer_orders(server: Server[dict[str, Any]], run: Run, quiet_s: float) -> N
 
 
 async def _answer_all(session: ServerSession, run: Run, pause: Callable[[], Awaitable[None]]) -> None:
-    seen = set[str]()
+    seen: list[str] = []
     try:
         while len(seen) < MAX_ASKED:
             await pause()
-            found, refusal = await run("next_work_order", {})
+            found, refusal = await run("next_work_order", {"except_ids": seen})
             order = found.data["order"] if found is not None else None
-            if found is None or order is None or order["order"]["id"] in seen:
+            if found is None or order is None:
                 _logger.info("asked for %d answers to work orders; %s", len(seen), refusal or "no other is open")
                 return
-            seen.add(order["order"]["id"])
-            await _answer_one(session, run, order["order"]["id"], found.text)
+            seen.append(order["order"]["id"])
+            await _answer_one(session, run, seen[-1], found.text)
     except MCPError as error:  # the user declined, or the client cannot after all
         _logger.info("the client answers no work orders: %s", error)
     except Exception as error:  # whatever a client replies, the session goes on

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
-from memgraph.model.base import Name, Prose
+from memgraph.model.base import MAX_ITEMS, Name, Prose
 from memgraph.model.results.learning import WorkOrder
 
 
@@ -26,6 +26,9 @@ class NextOrder(Arguments):
 
     project: Name | None = None
     order_id: Name | None = Field(default=None, description="This open order instead of the most valuable one.")
+    except_ids: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(
+        default_factory=list, description="Orders to pass over."
+    )
 
 
 class AnswerOrder(Arguments):
@@ -47,7 +50,8 @@ def _sleep(call: Call, given: Sleep) -> Answer:
 def _next(call: Call, given: NextOrder) -> Answer:
     project = None if given.order_id else call.project(given.project)
     orders = call.memory.distillation.list(project=project)
-    order = next((one for one in orders if given.order_id in (None, one.id) and _is_for(call, one)), None)
+    wanted = [one for one in orders if given.order_id in (None, one.id) and one.id not in given.except_ids]
+    order = next((one for one in wanted if _is_for(call, one)), None)
     if order is None:
         return Answer(text="There are no open work orders.", data={"order": None})
     sheet = call.memory.distillation.show(order.id)
