@@ -355,7 +355,7 @@ def _planned(
         if older.invalid_at is not None and older.invalid_at <= since(newer):
             continue  # each is valid in its own period
         judgement = (said or {}).get((older.content, newer.content), "unsure")
-        link = partial(linked, older=older, newer=newer, now=now)
+        event = partial(linked, older=older, newer=newer, now=now)
         if judgement == "compatible":
             writes.append((newer.task_id, [related(newer.id, older.id, now)]))
             continue
@@ -365,15 +365,15 @@ def _planned(
             continue
         if not is_known and replaces(conflict, older, newer, now=now):
             ended = revised(older, replaced_by(newer, older, now))
-            writes.append((newer.task_id, [link("SUPERSEDES", conflict), ended]))
+            writes.append((newer.task_id, [event("SUPERSEDES", conflict), ended]))
             retired.add(older.id)
             replaced += 1
             continue
         if not is_known:
-            writes.append((newer.task_id, [link("CONTRADICTS", conflict)]))
+            writes.append((newer.task_id, [event("CONTRADICTS", conflict)]))
             contradicting.append(newer.id)
         if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
-            writes.append((newer.task_id, [link("SUPERSEDES", conflict)]))
+            writes.append((newer.task_id, [event("SUPERSEDES", conflict)]))
             retired.add(older.id)
     in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
     result = ContradictionResult(
