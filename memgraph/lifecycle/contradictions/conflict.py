@@ -239,7 +239,7 @@ _GIVEN_UP = tuple(
 )
 """Sentences that say what was given up, and mostly what took its place."""
 _USED = (
-    r"(?:^.*\bfrom .{{1,80}} to|\b(?:use|uses|using|with|through|via|on|(?:is|are) \w+(?:ed|en|lt) (?:in|by))) (?:the |our )?{}"
+    r"(?:^.*\bfrom .{{1,80}} to|\b(?:use|uses|using|with|through|via|on|(?:is|are) \w+(?:ed|en|lt) (?:in|by|to))) (?:the |our )?{}"
     + _STOP
 )
 _PAST = re.compile(r"\b(?:was|were|had|did|got|saw|found|broke|(?<!is )(?<!are )\w{3,}ed)\b", re.IGNORECASE)
