@@ -355,11 +355,7 @@ def _planned(
         if older.invalid_at is not None and older.invalid_at <= since(newer):
             continue  # each is valid in its own period
         judgement = (said or {}).get((older.content, newer.content), "unsure")
-<<<<<<< HEAD
-        bound = partial(linked, older=older, newer=newer, now=now)
-=======
         event = partial(linked, older=older, newer=newer, now=now)
->>>>>>> h36-contra2
         if judgement == "compatible":
             writes.append((newer.task_id, [related(newer.id, older.id, now)]))
             continue
@@ -369,26 +365,15 @@ def _planned(
             continue
         if not is_known and replaces(conflict, older, newer, now=now):
             ended = revised(older, replaced_by(newer, older, now))
-<<<<<<< HEAD
-            writes.append((newer.task_id, [bound("SUPERSEDES", conflict), ended]))
-=======
             writes.append((newer.task_id, [event("SUPERSEDES", conflict), ended]))
->>>>>>> h36-contra2
             retired.add(older.id)
             replaced += 1
             continue
         if not is_known:
-<<<<<<< HEAD
-            writes.append((newer.task_id, [bound("CONTRADICTS", conflict)]))
-            contradicting.append(newer.id)
-        if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
-            writes.append((newer.task_id, [bound("SUPERSEDES", conflict)]))
-=======
             writes.append((newer.task_id, [event("CONTRADICTS", conflict)]))
             contradicting.append(newer.id)
         if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
             writes.append((newer.task_id, [event("SUPERSEDES", conflict)]))
->>>>>>> h36-contra2
             retired.add(older.id)
     in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
     result = ContradictionResult(
