@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_080,
     "journal": 4_540,
-    "lifecycle": 12_100,
+    "lifecycle": 12_120,
     "memgraph": 3_600,
     "model": 5_960,
     "retrieval": 4_660,
