@@ -15,6 +15,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.session_steps import (
     CALL,
     MAX_COMMAND_CHARS,
+    QUOTED,
     Step,
     is_by_another_program,
     is_part,
@@ -40,6 +41,11 @@ _UNUSABLE = re.compile(
 )
 """Errors of the way something was called, not of what it found."""
 _NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
+_PASSES = re.compile(
+    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|cannot (?:allocate memory|fork)|too many open files|input/output error|overloaded|\b429\b",
+    re.IGNORECASE,
+)
+"""Errors that pass by themselves: what was called next is no remedy unless the error or the agent names it."""
 _OF_PLACE = re.compile(r"(?:^|[:\s])cd:(?:\d+:)?.{0,200}(?:no such file|not a directory)|^cd: ", re.IGNORECASE)
 """The directory was wrong: the program did not run."""
 _GUESSED = re.compile(
@@ -200,7 +206,8 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
         return _Remedy("edit", ", ".join(files[:3]), resolution, f"{why} {changed}".strip())
     if acts:
         named = [act for act in acts if _is_named(act.command, last.command, f"{error} {why}")]
-        chosen = named if len(named) <= _MAX_ACTS else []
+        chosen = named or ([] if _PASSES.search(QUOTED.sub("", error)) else acts)
+        chosen = chosen if len(chosen) <= _MAX_ACTS else []
         told = ", then ".join(f"`{short(act.command)}`" for act in chosen)
         return _Remedy("after", told, told, why) if told else None
     return None

@@ -14,6 +14,7 @@ from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.extractor import command_of, recovery_of, task_name
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.lifecycle.dedup.duplicates import of_scope
+from memgraph.lifecycle.evidence.evidence import strictness
 from memgraph.model.build import BuildEventLog, Candidate
 from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.memory import RECORD_SOURCES, AgentMemory, EpisodicMemory, id_of
@@ -31,28 +32,28 @@ class Failures:
         self._store = store
         self._known: dict[str | None, list[EpisodicMemory]] = {}
         self._new: dict[str, EpisodicMemory] = {}
-        self._ends: dict[str, str] = {}
+        self._ends: dict[tuple[str | None, str], str] = {}
         self.mended: set[str] = set()
         """Ids of those that have been mended meanwhile."""
 
     def with_recoveries(self, log: BuildEventLog, found: Sequence[Candidate]) -> list[Candidate]:
         """Return what was found in a build, with the recoveries from failures of earlier ones in place of what else their tasks say."""
+        if log.source not in _SOURCES:
+            return list(found)
         told = {what_failed(one.memory) for one in found}
         failed: defaultdict[str, list[EpisodicMemory]] = defaultdict(list)
         latest = reversed(self._before(log))
         for one in sorted(latest, key=lambda one: not one.errors_encountered):
             if (its := what_failed(one)) and its not in told:
                 failed[its].append(one)
-                failed[f"$ {command_of(one)}"].append(one)
+                if command := command_of(one):
+                    failed[f"$ {command}"].append(one)
         made: dict[str | None, Candidate] = {}
-        for task in log.tasks if log.source in _SOURCES and failed else ():
-            named = [
-                canonical_name(task_name(task)),
-                *([f"$ {' '.join(task.command.split())}"] if task.command else []),
-            ]
-            for one in (one for name in named for one in failed.get(name, ())) if task.outcome == "success" else ():
-                if what_failed(one) not in made:
-                    made[what_failed(one)] = recovery_of(log, task, one)
+        for task in log.tasks if failed else ():
+            command = " ".join(task.command.split())
+            for one in [*failed.get(canonical_name(task_name(task)), ()), *failed.get(f"$ {command}", ())]:
+                if task.outcome == "success" and what_failed(one) not in made:
+                    made[what_failed(one)] = _quoting(recovery_of(log, task, one), one)
         events = {event for one in made.values() for event in one.memory.source_event_ids}
         others = (
             one for one in found if one.memory.type != "episodic" or events.isdisjoint(one.memory.source_event_ids)
@@ -61,7 +62,7 @@ class Failures:
 
     def note(self, log: BuildEventLog, memory: AgentMemory) -> Iterator[EpisodicMemory]:
         """Note a memory of a build, and yield the failures that it mends."""
-        self._ends[log.build_id] = log.completed_at
+        self._ends[log.project_id, log.build_id] = log.completed_at
         what = what_failed(memory)
         if what is None or not isinstance(memory, EpisodicMemory):
             return
@@ -84,7 +85,8 @@ class Failures:
             reader = self._store.reader
             index = reader.index
             mask = reader.listed(type="episodic") | (index.column("is_live") & index.column("is_record"))
-            mask &= of_scope(self._store, "project", project) & ~reader.superseded() & ~index.column("is_archived")
+            mask &= of_scope(self._store, "project", project) & ~reader.superseded()
+            mask &= ~index.column("is_archived") & ~index.column("is_suppressed")
             slots = np.flatnonzero(mask & (index.column("outcome") == OUTCOMES.index("negative")))
             slots = slots[np.argsort(index.column("seq")[slots], kind="stable")][-_MOST_READ:]
             read = self._store.read_memories([index.ids.names[slot] for slot in slots.tolist()])
@@ -93,13 +95,13 @@ class Failures:
 
     def _last(self, failure: EpisodicMemory) -> str:
         """Return when a failure was met last."""
-        rows = {
-            one: self._store.reader.record("Build", natural_id("build", one, project_id=failure.project_id)) or {}
-            for one in failure.evidence_build_ids
-            if one not in self._ends
-        }
-        self._ends |= {one: row.get("completed_at", "") for one, row in rows.items()}
-        return max((self._ends[one] for one in failure.evidence_build_ids), default=failure.occurred_at or "")
+        project, times = failure.project_id, []
+        for build in failure.evidence_build_ids:
+            if (project, build) not in self._ends:
+                row = self._store.reader.record("Build", natural_id("build", build, project_id=project)) or {}
+                self._ends[project, build] = row.get("completed_at", "")
+            times.append(self._ends[project, build])
+        return max(times, default=failure.occurred_at or "")
 
 
 def what_failed(memory: AgentMemory) -> str | None:
@@ -113,7 +115,13 @@ def what_failed(memory: AgentMemory) -> str | None:
     return f"{failure_fingerprint(errors[0].message)} {tried.strip('`').split(' ', 1)[0]}" if errors else None
 
 
+def _quoting(recovery: Candidate, failure: AgentMemory) -> Candidate:
+    """Return a recovery that is as private as the failure whose error it quotes, and no more trusted."""
+    both = [{"privacy_tier": one.privacy_tier, "trust_class": one.trust_class} for one in (recovery.memory, failure)]
+    return recovery.model_copy(update={"memory": recovery.memory.model_copy(update=strictness(both))})
+
+
 def _may_replace(by: AgentMemory, failure: AgentMemory) -> bool:
     """Return whether who may see a failure may see what replaces it, which is no less trusted; and nobody has pinned the failure."""
     is_seen = TIERS.index(by.privacy_tier) <= TIERS.index(failure.privacy_tier) and failure.task_id is None
-    return is_seen and TRUST.index(by.trust_class) >= TRUST.index(failure.trust_class) and not failure.is_pinned
+    return is_seen and TRUST.index(by.trust_class) <= TRUST.index(failure.trust_class) and not failure.is_pinned

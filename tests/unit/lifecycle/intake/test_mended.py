@@ -189,3 +189,28 @@ def test_a_trial_that_went_well_is_kept_with_its_reasons(store: Any, pipeline: C
     every = [one.content for one in store.every_memory()]
     assert any("Gold members may cancel within 24 hours." in one for one in every)
     assert not any("Now I refund" in one for one in every)
+
+
+@pytest.mark.parametrize("changes", [{"privacy_tier": "private"}, {"trust_class": "tool"}])
+def test_what_mends_a_failure_is_as_private_and_no_more_trusted(
+    store: Any, pipeline: ConsolidationPipeline, changes: dict[str, Any]
+) -> None:
+    pipeline.consolidate(build(1, failed()))
+    (failure,) = store.get_all_memories()
+    store.update_memory(failure.id, **changes)
+    pipeline.consolidate(build(2, mended(lesson=LESSON)))
+    (link,) = mending(store, failure)
+    recovery = store.get_memory(link.source_id)
+    assert {name: getattr(recovery, name) for name in changes} == changes
+
+
+@pytest.mark.parametrize("changes", [{"is_pinned": True}, {"is_suppressed": True}, {"trust_class": "user"}])
+def test_what_somebody_pinned_hid_or_said_is_not_replaced(
+    store: Any, pipeline: ConsolidationPipeline, changes: dict[str, Any]
+) -> None:
+    pipeline.consolidate(build(1, failed()))
+    (failure,) = store.get_all_memories()
+    store.update_memory(failure.id, **changes)
+    pipeline.consolidate(build(2, mended(lesson=LESSON)))
+    assert mending(store, failure) == []
+    assert "is_suppressed" not in changes or not [one for one in store.get_all_memories() if ERROR in one.content]
