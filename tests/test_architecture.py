@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_200,
     "journal": 4_540,
-    "lifecycle": 11_820,
+    "lifecycle": 11_840,
     "memgraph": 3_600,
     "model": 5_960,
     "retrieval": 4_680,

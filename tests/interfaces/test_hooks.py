@@ -293,10 +293,10 @@ def test_a_session_is_learned_and_what_was_injected_is_not(
     assert LESSON in texts["UserPromptSubmit"]
     path = write_transcript(events, shop, given=texts)
     assert LESSON in path.read_text("utf-8")
-    before = {one.id for one in memory.store.get_all_memories()}
+    before = {one.id for one in memory.store.every_memory()}
     assert hook(named(events, "SessionEnd")) == ""
     learn_from_jobs(memory, "claude-code")
-    new = [one for one in memory.store.get_all_memories() if one.id not in before]
+    new = [one for one in memory.store.every_memory() if one.id not in before]
     assert any("KeyError: 'delay'" in one.content for one in new), "the session taught something"
     assert {one.project_id for one in new} == {"shop"}
     assert not any("needs a default" in one.content or "Notes from past work" in one.content for one in new)
@@ -390,7 +390,7 @@ def test_a_job_that_fails_waits_for_the_next_run(
     assert waiting_jobs(memory.store.config.home, "claude-code") == {job}
     learn_from_jobs(memory, "claude-code")
     assert not waiting_jobs(memory.store.config.home, "claude-code")
-    assert memory.store.get_all_memories()
+    assert list(memory.store.every_memory())
 
 
 def test_subagents_transcripts_are_read_too(memory: MemGraph, hook: Any, events: Any, shop: Path) -> None:
@@ -403,7 +403,7 @@ def test_subagents_transcripts_are_read_too(memory: MemGraph, hook: Any, events:
     below.write_text(text + "\n", "utf-8")
     hook(named(events, "SessionEnd"))
     learn_from_jobs(memory, "claude-code")
-    contents = "\n".join(one.content for one in memory.store.get_all_memories())
+    contents = "\n".join(one.content for one in memory.store.every_memory())
     assert "'delay'" in contents
     assert "'berth'" in contents
 
@@ -452,7 +452,7 @@ def test_a_process_of_its_own_reads_what_waits(
         while waiting_jobs(home, "claude-code") or any((home / "agents").glob("**/*.taken")):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert any("KeyError: 'delay'" in one.content for one in memory.store.get_all_memories())
+        assert any("KeyError: 'delay'" in one.content for one in memory.store.every_memory())
 
 
 def test_two_processes_do_not_read_the_same(

@@ -117,14 +117,10 @@ def test_a_directory_without_sources_does_not_keep_the_others_from_it(run: Any, 
     assert "none of the 2 sources could be read" in none.stderr
 
 
-def _session(said: str) -> str:
+def _session(module: str) -> str:
     steps = [
-        {
-            "action": "python a.py",
-            "observation": f"Traceback (most recent call last):\nValueError: {said}",
-            "thought": "x",
-        },
-        {"action": "edit 1:2\nx\nend_of_edit", "observation": "ok", "thought": f"The root cause is that {said}."},
+        {"action": "python a.py", "observation": f"ModuleNotFoundError: No module named '{module}'", "thought": "x"},
+        {"action": f"pip install {module}", "observation": "ok", "thought": f"{module} is missing."},
         {"action": "python a.py", "observation": "ok", "thought": "It works."},
     ]
     return json.dumps({"trajectory": steps, "info": {"exit_status": "submitted", "submission": "diff"}})
@@ -139,9 +135,9 @@ def test_another_run_of_the_same_name_adds_and_a_copy_does_not(run: Any, tmp_pat
         total = json.loads(run("trajectories", path, "--json").stdout)["total"]
         return total["extracted"], total["merged"]
 
-    first = _session("the lamp is read before its cable is plugged in")
+    first = _session("lamps")
     assert extracted("a", first)[0] > 0
-    assert extracted("b", _session("prices are rounded twice in the till"))[0] > 0
+    assert extracted("b", _session("tills"))[0] > 0
     assert extracted("copied", first) == (0, 0)
 
 

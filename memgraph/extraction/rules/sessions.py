@@ -132,7 +132,7 @@ def _repeated(steps: Sequence[Step]) -> Iterator[Finding]:
             purpose or command,
             "a command was repeated and worked",
             last.task,
-            told=f"Command that works here{f' ({purpose})' if purpose else ''}: `{command}`",
+            told=f"Command that works here{f' ({purpose})' if purpose else ''}: `{short(' '.join(last.task.command.split()))}`",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memgraph.extraction.readers.files import end
 from memgraph.extraction.rules.extractor import failed_with, task_name
 from memgraph.extraction.rules.findings import MAX_FILES
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
@@ -89,7 +90,11 @@ class BuildRun:
         found = [candidate for candidate in left if not candidate.is_stated]
         dropped = {candidate.key for candidate in found[most:]}
         tasks = {task.task_id: task for task in self.log.tasks}
-        chosen = [_of_commit(candidate, tasks) for candidate in left if candidate.key not in dropped]
+        chosen = [
+            _of_commit(candidate, tasks) if self.log.source != "transcript" else _unproven(candidate)
+            for candidate in left
+            if candidate.key not in dropped
+        ]
         # of a commit whose candidate was decided before, the memory or the record is there, or somebody has rejected it
         decided = [candidate for candidate in keyed if candidate.key in consumed]
         made = {event: one.memory for one in [*chosen, *decided] for event in one.memory.source_event_ids}
@@ -201,6 +206,14 @@ def _of_commit(candidate: Candidate, tasks: Mapping[str, BuildTask]) -> Candidat
     return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=commit_fields(task))})
 
 
+def _unproven(candidate: Candidate) -> Candidate:
+    """Return what the rules found in a session as a record, unless the user stated it: nobody has confirmed it."""
+    if candidate.is_stated:
+        return candidate
+    unproven = {"source": RUN_SOURCE, "relevance_score": RELEVANCE}
+    return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=unproven)})
+
+
 def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
     """Fill in the source of a memory; its id derives from it."""
     memory = candidate.memory
@@ -221,8 +234,8 @@ RELEVANCE = 0.5
 
 
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that: "
-_MOST_PARTS = 4
-"""Maximum number of records of what was said at once."""
+_MOST_PARTS, _MOST_CONTEXT_CHARS = 4, 300
+"""Maximum number of records of what was said at once, and of characters of what the agent had said before: its end."""
 _WHY = {
     RECORD_SOURCE: "a commit of the history",
     RUN_SOURCE: "a run failed, or its author said something of it",
@@ -254,17 +267,19 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
     for said in log.user_interventions if log.source == "transcript" else ():
         event = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
         at[said.timestamp] += 1
-        text = ended(said.action) + (f"{_BEFORE}{said.context}" if said.context else "")
-        yield from _told(log, event, _SAID, text, said.timestamp)
+        context = end(said.context, _MOST_CONTEXT_CHARS)
+        yield from _told(log, event, _SAID, ended(said.action), said.timestamp, asked=context)
 
 
 def _told(
-    log: BuildEventLog, event: str, lead: str, text: str, when: str | None, by: str | None = None
+    log: BuildEventLog, event: str, lead: str, text: str, when: str | None, by: str | None = None, *, asked: str = ""
 ) -> Iterator[Candidate]:
-    """Yield what somebody said as one record, or as several if it is long."""
-    parts = split_text(" ".join(text.split()), MAX_CONTENT_CHARS - len(lead))[:_MOST_PARTS]
+    """Yield what somebody said as one record, or as several if it is long; the first has what was asked."""
+    before = f"{_BEFORE}{asked}" if asked else ""
+    parts = split_text(" ".join(text.split()), MAX_CONTENT_CHARS - len(lead) - len(before))[:_MOST_PARTS]
     for number, part in enumerate(parts):
-        yield _record(log, event, SAID_SOURCE, f"{lead}{part}", when, by, number=number)
+        own = f"{lead}{part}{'' if number else before}"
+        yield _record(log, event, SAID_SOURCE, own, when, by, number=number)
 
 
 def _of_run(log: BuildEventLog, task: BuildTask) -> str:

@@ -389,6 +389,8 @@ def test_a_repeatedly_successful_command_becomes_a_procedure() -> None:
     assert memory.content == "Command that works here (Run all checks): `make check-all`"
     again = only(session(*(run("make check-all", "ok") for _ in range(3)), build_id="claude-2"), "procedure")
     assert again.content == "Command that works here: `make check-all`"
+    prepared = session(*(run("GOCACHE=/tmp/go go test ./...", "ok") for _ in range(3)))
+    assert only(prepared, "procedure").content == "Command that works here: `GOCACHE=/tmp/go go test ./...`"
     ordinary = session(*(run("git push origin main", "ok") for _ in range(3)))
     assert found(ordinary) == []  # everybody knows it
 

@@ -158,7 +158,7 @@ def test_a_command_of_ci_that_passes_resolves_each_test_that_it_had_failed(store
     assert "What to avoid" not in found
 
 
-def test_a_later_session_resolves_the_same_error_of_the_same_program(
+def test_a_later_trajectory_resolves_the_same_error_of_the_same_program(
     store: Any, pipeline: ConsolidationPipeline
 ) -> None:
     def session(number: int, *steps: tuple[str, str, str]) -> BuildEventLog:
@@ -167,7 +167,7 @@ def test_a_later_session_resolves_the_same_error_of_the_same_program(
             | {"output": output, "outcome": outcome}
             for place, (command, output, outcome) in enumerate(steps)
         ]
-        return build(number, *tasks, source="transcript", session_id=f"session-{number}")
+        return build(number, *tasks, source="trajectory", session_id=f"session-{number}")
 
     missing = ("python sync.py", "ModuleNotFoundError: No module named 'httpx'", "failure")
     pipeline.consolidate(session(1, missing, missing))
