@@ -87,6 +87,7 @@ class Evidence:
     near: frozenset[str]
     quoted: frozenset[str]
     sentences: tuple[tuple[_Clause, ...], ...]
+    whole: frozenset[tuple[str, ...]]
     common: str
     by_user: bool
 
@@ -102,6 +103,10 @@ class Evidence:
             return self.by_user and any(may_stand_for(one, wanted) for one in self.written)
         joined = "".join(_WORD.findall(wanted))  # “GL-iNet” is “GL.iNet”
         return len(joined) > 4 and joined.isalpha() and joined in "".join(_WORD.findall(self.records))
+
+    def tells(self, sentence: str) -> bool:
+        """Return whether a sentence is one of those quoted, word for word."""
+        return tuple(_WORD.findall(comparable(sentence))) in self.whole
 
     def may_say(self, word: str) -> bool:
         """Return whether a word needs no more evidence: it stands for one of the records, or may be named anyhow."""
@@ -142,6 +147,7 @@ def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[
         near=word_stems(around),
         quoted=word_stems(said),
         sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences))),
+        whole=frozenset(tuple(_WORD.findall(comparable(one))) for part in sentences for one in _SENTENCE.split(part)),
         common=comparable(" ".join([known, *named])),
         by_user=re.search(r"(?im)^\W{0,3}(?:the )?user\w*[ \t]*:", around) is not None,
     )
@@ -200,7 +206,8 @@ def _unquoted(text: str, known: Evidence) -> Iterator[str]:
 
 
 def _denials(text: str, known: Evidence) -> Iterator[str]:
-    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause."""
+    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause; no sentence that is copied."""
+    text = "\n".join(one for one in _SENTENCE.split(text) if not known.tells(one))
     claimed = _stems(_DENIAL.sub(" ", text), known.meant)
     every = [one for sentence in known.sentences for one in sentence]
     text = re.sub(r"\b(?i:instead of|rather than)\b[^,.;:]*", "", text)  # a rejected alternative need not be denied

@@ -183,6 +183,18 @@ def test_a_name_that_several_records_have_may_be_given_without_a_quotation() -> 
     assert unsupported("The lamp of Rachael was red.", evidence)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Nothing else. The list is a ceiling, not a floor.",
+        "The page shows a hint when no user is there; it disables the start until signed in.",
+    ],
+)
+def test_what_is_copied_word_for_word_denies_nothing_else(said: str) -> None:
+    evidence, missing = evidence_in(f"Kiln notes. {said} Oil the wheel.", [said])
+    assert (unsupported(said, evidence), missing) == ([], [])
+
+
 def test_the_name_of_the_project_is_no_new_word() -> None:
     evidence, _ = evidence_in("Fix redirects.", ["Fix redirects."], known="2026-03-14 kilnlib")
     assert unsupported("In kilnlib, redirects broke.", evidence) == []
