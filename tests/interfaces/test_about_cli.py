@@ -40,7 +40,7 @@ def test_about_prints_what_is_counted_about_a_file(run: Run) -> None:
     said = run("about", "cup.py").stdout
     assert "Who changes cup.py changes test_cup.py too: so did 10 of the last 10 commits that changed cup.py" in said
     assert "cup.py is a hot spot: 5 of its 10 changes were fixes" in said
-    assert "Ann Smith knows cup.py: made 10 of its 10 changes" in said
+    assert "Ann Smith knows cup.py: made 10 of the 10 changes to it by people" in said
     document = json.loads(run("about", "cup.py", "--json").stdout)
     assert {one["kind"] for one in document["rules"]} == {"changes together", "hot spot", "who knows"}
     assert all(one["support"] <= one["occasions"] == 10 for one in document["rules"])

@@ -49,9 +49,9 @@ TEMPLATES = {
     HOT_SPOT: "{subject} is a hot spot: {support} of its {occasions} changes were fixes, {recent} of the last {tries}; the latest fix was on {last}.",
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
-    KNOWS: "{object} knows {subject}: made {support} of its {occasions} changes, {recent} of the last {tries}; the latest is of {last}.",
+    KNOWS: "{object} knows {subject}: made {support} of the {occasions} changes to it by people, {recent} of the last {tries}; the latest is of {last}.",
 }
-"""The sentence of each kind of rule. A change is one by a person where it is said who knows."""
+"""The sentence of each kind of rule."""
 LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2}
 LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {
     TOGETHER: 0.5,

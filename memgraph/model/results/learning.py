@@ -49,7 +49,7 @@ class ConsolidationResult(Model):
     memories_left_out : int
         Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
     records_kept : int
-        Commits, failures and turns kept whole as records.
+        Commits, runs and turns kept as records.
     was_known : bool
         Whether exactly this log had been consolidated before, so that nothing was done.
     extraction_notice : str or None
@@ -117,7 +117,7 @@ class IngestReport(Model):
     left_out : int
         Findings beyond the best of each build.
     recorded : int
-        Commits, failures and turns kept whole as records: searches and recalls find them, and they are no memories.
+        Commits, runs and turns kept as records: searches and recalls find them, and they are no memories.
     kept_share : float
         Share of the builds read that yielded at least one new or merged memory.
     compressed : int

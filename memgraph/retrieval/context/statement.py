@@ -26,7 +26,7 @@ _MERGE = re.compile(
     r"^\s*Merge (?:pull request #\d+ from \S+|(?:remote-tracking )?branch '[^'\n]{1,200}'"
     r"(?: of \S+)?(?: into \S+)?)(?:\s+|$)"
 )
-_REFERENCE = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?#\d+\)|\s\(\)")
+_REFERENCE = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?#\d+\)|(?:\s\(\)){1,9}(?=\s*(?:$|[.;]))")
 """The number of an issue or pull request alone in brackets, or the brackets that it left behind."""
 _BULLET = re.compile(r"^[ \t]*[-*•+][ \t]+(?=\S)", re.MULTILINE)
 _TYPE = re.compile(

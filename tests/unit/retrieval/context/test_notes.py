@@ -209,6 +209,7 @@ def test_the_project_that_all_share_is_said_once() -> None:
         ("(#12)", "(#12)."),
         ("Keep the order (#12). See (a/b#3) too", "Keep the order. See too."),
         ("Two changes:\n- keep the order\n* drop the rest", "Two changes: keep the order. drop the rest."),
+        ("Return () for multiple options", "Return () for multiple options."),
         ("It can be used in foo () (). Then call bar()", "It can be used in foo. Then call bar()."),
         ("Keep it Signed-off-by: A Person <a@b.org>", "Keep it."),
         ("Keep it\nReviewed-by: A Person\nPR-URL: http://x.org/1", "Keep it."),
