@@ -27,15 +27,15 @@ def test_what_is_known_in_private_is_unknown_to_who_may_not_have_it(memory: Any,
 
 def test_what_contradicts_it_is_not_told(memory: Any) -> None:
     secret = memory.save_observation(
-        "The office party is scheduled at 18:00", agent="coach", privacy_tier="private", context="health"
+        "The guest limit of the office party is 18", agent="coach", privacy_tier="private", context="health"
     )
     saved = memory.save_observation(
-        "The office party is scheduled at 20:00", agent="planner", privacy_tier="private", context="health"
+        "The guest limit of the office party is 20", agent="planner", privacy_tier="private", context="health"
     )
     assert saved.notice is None
     assert memory.store.links(secret.memory_id) == []
     told = memory.save_observation(
-        "The office party is scheduled at 22:00", agent="coach", privacy_tier="private", context="health"
+        "The guest limit of the office party is 22", agent="coach", privacy_tier="private", context="health"
     )
     assert told.notice is not None
 
