@@ -79,7 +79,7 @@ class RetrievalConfig(Model):
         Number of the best memories of each type that the later stages consider. Fewer take less time, but may lose memories that only
         the graph walk would raise. A tag of more memories than this is not searched for.
     length_constant_words : float
-        Dense scores are scaled by ``1 − exp(−words / constant)``: very short texts rank too high otherwise.
+        Cosines are scaled by ``1 − exp(−words / constant)``, the less the higher they are: very short texts rank too high otherwise.
     neighbour_span, neighbour_decay : int, float
         Number of NEXT steps within a session around a memory, and the factor by which each step reduces a share.
     context_weight : float

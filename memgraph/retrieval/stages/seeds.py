@@ -43,7 +43,8 @@ def admit(search: Search) -> Counts:
 def by_meaning(search: Search) -> Counts:
     """Compare the query's vector with those of all admitted memories: cosines, corrected for length; exact for the most similar.
 
-    A very short text ("Bye!") is similar to everything, so its cosine is multiplied by ``1 − exp(−words / constant)``.
+    A very short text ("Bye!") is similar to everything, so its cosine c is multiplied by f + (1 − f) c² with f = ``1 − exp(−words / constant)``:
+    one that says what was asked is not similar by chance.
     A memory without a vector is found by its words. Costs one pass over the vectors.
     """
     if search.vector is None:
@@ -54,9 +55,11 @@ def by_meaning(search: Search) -> Counts:
         return {"compared": 0}
     slots = slice(None) if count == len(index) else np.flatnonzero(compared)
     words = index.column("words")[slots]
-    length_factor = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
-    search.length_factor = _spread(length_factor[words], slots, len(index))
-    corrected = search.cosines(search.vector, slots, only_near=True) * length_factor[words]
+    cosines = search.cosines(search.vector, slots, only_near=True)
+    by_length = (1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words))[words]
+    factor = by_length + (1.0 - by_length) * np.where(words > 0, np.clip(cosines, 0.0, 1.0) ** 2, 0.0)
+    search.length_factor = _spread(factor, slots, len(index))
+    corrected = cosines * factor
     low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
     search.dense_weight = search.config.dense_weight or 0.0
     scaled = (corrected - low) * (search.dense_weight / span)
