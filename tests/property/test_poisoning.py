@@ -58,9 +58,10 @@ def small(tmp_path: Path) -> Iterator[MemGraph]:
 
 def test_every_door_has_let_the_texts_in(memory: MemGraph) -> None:
     kept = list(memory.store.every_memory())
-    for source in ("test", "item", "build log", "test report", "ci log", "session turn", "observation", "episode", "pin",
+    for source in ("test", "item", "build log", "test report", "ci log", "run", "observation", "episode", "pin",
                    "remember", "chat memory"):  # fmt: skip
         assert len([one for one in kept if one.source == source]) > 7, source
+    assert any(one.source == "session turn" for one in kept)
     assert len({one.content for one in kept if one.trust_class == "tool"}) > len(TEXTS)
     assert sum(one.trust_class == "web" for one in kept) == len(TEXTS) > 100
     assert len([one for one in kept if isinstance(one, memgraph.EpisodicMemory) and one.user_feedback]) > 7
