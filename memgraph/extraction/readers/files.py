@@ -38,6 +38,8 @@ _LAST_DAY = 2_900_000
 _UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_BEGINS, _SPACE = re.compile(r"\n\s*|(?<=[.!?])\s+"), re.compile(r"\s+")
+"""Where a sentence and a word begin."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_])")
 
 
@@ -157,9 +159,6 @@ def shortened(text: str, limit: int) -> str:
         return text
     half = (limit - 40) // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
-
-
-_BEGINS, _SPACE = re.compile(r"\n\s*|(?<=[.!?])\s+"), re.compile(r"\s+")
 
 
 def cleaned(value: object, limit: int) -> str:

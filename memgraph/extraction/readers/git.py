@@ -232,7 +232,7 @@ class GitReader:
                     yield placed(last)
 
     def _releases(self, head: str) -> tuple[dict[str, str], list[str]]:
-        """Return the first release that contains each commit, and the tags that are none. Tags on other branches count, too."""
+        """Return the first release that contains each commit, and the tags that name no release. Tags on other branches count, too."""
         order = ("--sort=version:refname", "--sort=creatordate")
         with self._running("for-each-ref", *order, f"--format={_TAG}", "refs/tags") as output:
             releases, others = tagged(_lines(output))

@@ -84,8 +84,6 @@ class Finding:
         The failure's fingerprint, if it has no error.
     resolution : str or None
         What ended the failure: what was changed, run or decided, never what had failed.
-    confidence : float
-        In [0, 1].
     """
 
     kind: str
@@ -106,7 +104,6 @@ class Finding:
     actions: tuple[ActionStep, ...] = ()
     fingerprint: str | None = None
     resolution: str | None = None
-    confidence: float = 1.0
 
 
 def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
@@ -130,7 +127,6 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
         "source": log.source,
         "trust_class": log.trust_class,
         "reason": finding.reason,
-        "confidence": finding.confidence,
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])

@@ -191,7 +191,7 @@ def _ended(hook: _Hook, *, is_last: bool) -> str:
 
 
 def _orders_request(hook: _Hook) -> str:
-    """Return the request to answer the work orders that the session caused, once in a session; "" if there are none, or the user did not agree."""
+    """Return the request to answer the work orders that the session caused, once in a session; "" without orders or without the user's consent."""
     session = hook.event.session_id
     receipt = read_receipt(hook.memory.store.config.keys_home, hook.client.name)
     if receipt is None or not receipt.options.answer_orders or Path(receipt.options.home) != hook.home:

@@ -313,7 +313,7 @@ def _judged(
 ) -> tuple[dict[tuple[str, str], Judgement], bool]:
     """Ask a judge about the nearest pairs of public memories, before the lock is taken; return also whether it may be asked on.
 
-    A judgement is that of two texts: it is none of a memory that was changed meanwhile.
+    A judgement holds for two texts, and no longer once a memory has changed.
     """
     with reader.frozen():
         pairs = [pair for pair in near_pairs(reader, step.memory_ids) if not pair.relations and pair.cosine >= NEAR]

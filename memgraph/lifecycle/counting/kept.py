@@ -82,7 +82,7 @@ def _has_new(reader: Reader, project: str) -> bool:
 def _planned(project: str, view: View) -> Plan[CountingReport]:
     reader = view.reader
     rows = {row["id"]: row for row in _commits(reader, project)}
-    known = {one.id: one for one in (Known(row, frozenset()) for row in _known(reader, project))}
+    known = {one.id: one for one in (Known(row, frozenset()) for row in kept_rules(reader, project))}
     touchable = {key: one for key, one in known.items() if _is_as_counted(one.row)}
     wanted = []
     for rule in _strongest(_rules([_change(row) for row in rows.values()])):
@@ -140,8 +140,8 @@ def _entities(rule: Counted) -> list[Entity]:
     return [about, Entity(name=rule.object[:400], kind="person")] if rule.kind == KNOWS else [about]
 
 
-def _known(reader: Reader, project: str) -> list[Row]:
-    """Return the rules that are kept."""
+def kept_rules(reader: Reader, project: str) -> list[Row]:
+    """Return the rules that are kept, ended ones included."""
     index = reader.index
     mask = index.column("is_live") & (index.column("type") == MEMORY_TYPES.index("semantic"))
     mask &= of_project(index, project)

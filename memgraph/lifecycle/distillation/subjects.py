@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from memgraph.extraction.secrets import redact
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.contradictions.resolution import still_open
 from memgraph.lifecycle.contradictions.search import open_questions
+from memgraph.lifecycle.counting.kept import kept_rules, projects_of
 from memgraph.lifecycle.counting.records import HOT_SPOT, MENDED, REVERTED
 from memgraph.lifecycle.errors.remedies import Trouble, troubles
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of, in_order
@@ -19,8 +18,8 @@ from memgraph.lifecycle.evidence.experience import Experience
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.ids import canonical_name, natural_id
-from memgraph.model.memory import MEMORY_TYPES, TrustClass
-from memgraph.model.results.learning import COUNTING_SOURCE, MAX_ORDER_MEMORIES, OrderKind
+from memgraph.model.memory import TrustClass
+from memgraph.model.results.learning import MAX_ORDER_MEMORIES, OrderKind
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.text.cutting import fitted
@@ -94,10 +93,9 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
 
 def counted_places(reader: Reader) -> Iterator[Subject]:
     """Yield the commits that speak for each counted rule about what goes wrong at a file: its fixes, what was mended, what was taken back."""
-    index = reader.index
-    mask = reader.listed() & ~reader.superseded() & (index.column("type") == MEMORY_TYPES.index("semantic"))
-    for rule in reader.rows([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()]):
-        if rule.get("source") == COUNTING_SOURCE and rule.get("category") in (HOT_SPOT, MENDED, REVERTED):
+    index, in_force = reader.index, reader.listed() & ~reader.superseded()
+    for rule in (rule for project in projects_of(reader) for rule in kept_rules(reader, project)):
+        if in_force[index.slot(rule["id"])] and rule.get("category") in (HOT_SPOT, MENDED, REVERTED):
             rows = in_order(reader.rows(index.supporting_ids(rule["id"])))
             if len(rows) >= LEAST_BUILDS:
                 key = ",".join(row["id"] for row in rows)

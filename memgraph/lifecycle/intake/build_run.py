@@ -207,7 +207,7 @@ def _of_commit(candidate: Candidate, tasks: Mapping[str, BuildTask]) -> Candidat
 
 
 def _unproven(candidate: Candidate) -> Candidate:
-    """Return what the rules found in a session as a record, unless the user stated it: nobody has confirmed it."""
+    """Return what the rules found in a session as an unconfirmed record, unless the user stated it."""
     if candidate.is_stated:
         return candidate
     unproven = {"source": RUN_SOURCE, "relevance_score": RELEVANCE}
@@ -248,9 +248,10 @@ _OF_RUNS = frozenset(("build log", "ci log", "test report", "trial"))
 def records_of(log: BuildEventLog) -> Iterator[Candidate]:
     """Yield what a log says happened: commits, failed tests and commands of a build, and what user and agent said in a session.
 
-    A commit is its whole message without trailers and markup, a failure what failed with its output, a success that says what it
-    taught its lesson, reasons and command, a user's turn what was said with the question that it answers, and an agent's the message with which it concluded; each up to `MAX_CONTENT_CHARS`
-    and cut at a sentence, of what was said up to four parts. What only brings in another commit is none.
+    A commit is its whole message without trailers and markup; a failure is what failed, with its output; a success is its lesson, reasons
+    and command, if the log states any; a user's turn is what was said, with the end of what the agent had asked; an agent's is the message
+    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept in up to four parts. A merge
+    that only repeats the message of what it brings in makes no record.
     """
     for task in log.tasks:
         if log.source == "git" and not task.repeats:

@@ -122,6 +122,6 @@ def _quoting(recovery: Candidate, failure: AgentMemory) -> Candidate:
 
 
 def _may_replace(by: AgentMemory, failure: AgentMemory) -> bool:
-    """Return whether who may see a failure may see what replaces it, which is no less trusted; and nobody has pinned the failure."""
+    """Return whether a recovery is as visible and as trusted as the failure it replaces, and the failure is not pinned."""
     is_seen = TIERS.index(by.privacy_tier) <= TIERS.index(failure.privacy_tier) and failure.task_id is None
     return is_seen and TRUST.index(by.trust_class) <= TRUST.index(failure.trust_class) and not failure.is_pinned

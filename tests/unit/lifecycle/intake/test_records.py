@@ -259,7 +259,9 @@ def test_a_turn_of_which_one_sentence_is_a_memory_is_kept_beside_it(store: Any) 
     memories = {one.content for one in store.get_all_memories()}
     assert memories == {f"Instruction by the user: {one}" for one in ("Never paint the pier green.", said[1])}
     records = [one for one in store.every_memory() if one.source == SAID_SOURCE and "concluded" not in one.content]
-    assert [one.content for one in records] == [f"The user said: {said[0]}"], "the other one is told whole"
+    assert [one.content for one in records] == [f"The user said: {said[0]}"], (
+        "the whole of the other one is in its memory"
+    )
     assert records[0].reason == "it was said in a session"
 
 
