@@ -49,21 +49,6 @@ _FIX = re.compile(
     r"|\b(?:fix(?:e[sd])? (?:a |an |the )?\w{0,20} ?(?:bug|crash|race|leak|deadlock|regression)|&|and fix)\b",
     re.IGNORECASE,
 )
-_NOVELTY = re.compile(
-    r"^(?:add(?:s|ed|ing)?|introduc(?:e|es|ed|ing)|implement(?:s|ed|ing)?|support(?:s|ed|ing)?|create[sd]?|initial\w{0,8}|first version|"
-    r"enabl(?:e|es|ed|ing)|allow(?:s|ed|ing)?|new|provide[sd]?)\b|\bsupport for\b",
-    re.IGNORECASE,
-)
-_RESHAPING = re.compile(
-    r"^(?:(?:very|complete(?:ly)?|large[- ]scale|big|major|another|first)\s+)?(?:refactor|restructur|reorgani[sz]|rewrit|renam|improv|better\b|attempt|benchmark|hack|overhaul|mov|simplif|clean|tid|inline|extract|split|reorder|sort|reus|unif|modulari[sz]|"
-    r"start(?:ed)? (?:work|maint)|more work|work on|tweak|minor|some |small )",
-    re.IGNORECASE,
-)
-_SEVERE = re.compile(
-    r"\b(?:critical|crash\w{0,3}|security|vulnerab\w{1,6}|cve-\d+|cwe-\d+|arbitrary code|injection|data[ -]?loss|corrupt\w{0,4}|deadlock|"
-    r"race condition|memory leak|infinite loop|hang(?:s|ing)?|outage|regression|important|breaks?|broken|multi-?thread\w{0,3}|concurren\w{1,4})\b",
-    re.IGNORECASE,
-)
 _REASON = re.compile(
     r"\b(?:because|since|due to|caused? by|root cause|turns out|otherwise|so that|in order to|the reason|leads? to|led to|results? in|"
     r"resulted in|prevents?|to avoid|which (?:made|makes|broke|breaks|caused|causes)|does not exist|doesn't|didn't|cannot|can't|fails?|"
@@ -124,21 +109,6 @@ def alternatives_in(sentence: str) -> tuple[str, ...]:
 def is_fix(text: str) -> bool:
     """Return whether a text reports that something broken was fixed."""
     return _FIX.search(text[:_MAX_SENTENCE_CHARS]) is not None
-
-
-def is_novel(text: str) -> bool:
-    """Return whether a text reports something new."""
-    return _NOVELTY.search(text[:_MAX_SENTENCE_CHARS]) is not None
-
-
-def is_reshaping(text: str) -> bool:
-    """Return whether a text reports moved or rewritten code, with nothing new for its users."""
-    return _RESHAPING.match(text) is not None
-
-
-def is_severe(text: str) -> bool:
-    """Return whether a text concerns lasting damage: crashes, security, corruption, races."""
-    return _SEVERE.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_instruction(text: str) -> bool:

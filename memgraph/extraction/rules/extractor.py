@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
-from memgraph.extraction.rules.changes import assessed, composed_text, statements
-from memgraph.extraction.rules.findings import Finding, composed, place_of, quoted_task, undone_text
-from memgraph.extraction.rules.prose import plain, sentences_of
+from memgraph.extraction.rules.findings import Finding, composed, quoted_task
+from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, is_by_bot, parse_subject
+from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
@@ -24,30 +23,17 @@ from memgraph.text.words import overlap
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
 _MAX_TASKS = 20_000
-_MAX_REASON_CHARS = 4_000
 _MAX_COMMAND_CHARS = 400
 _SAME_TASK_OVERLAP = 0.5
-_REASON = re.compile(
-    r"^(?:reason(?: for (?:the )?(?:revert|roll ?back|re-?land)\w*)?|revert reason|rationale|why):[ \t]*(\S.*(?:\n(?!.{0,80}:$)\S.*)*)",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""The reason that a form for reverts asks for; in angle brackets, it was not filled in."""
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
-_END = re.compile(r"(?<=\w\w[.!])\s+(?=\S)")
-_LONG_LINE_CHARS = 140
-_CUT = re.compile(
-    r"\s(?:an?|the|of|to|for|in|on|by|with|and|or|is|are|was|were|not|getting|being|that|which|when|if|as|from|at)$"
-)
-"""Ends of a first line that the body continues."""
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
 
 
 class RuleExtractor:
-    """Finds failures, recoveries, reverts, the user's corrections, and changes that say why they were made.
+    """Finds failures, recoveries, the user's corrections, and changes that their authors explain.
 
-    Salience, from high to low: a failure with its error; a revert that says why; statements of the user; a recovery; a
-    breaking change, a security fix, a deprecation or removal; a fix or decision with its cause. A change whose message
-    states nothing to act on is skipped (see `changes`), as are bots, merges and version bumps. A candidate's key names
+    Salience, from high to low: a failure with its error; statements of the user; a recovery; an explained change, the longer the more
+    salient. What nobody explains (see `prose.LEAST_WORDS`), what a bot made and what a merge repeats is skipped. A candidate's key names
     its task and kind, so it is stable when the log grows.
 
     Parameters
@@ -86,23 +72,28 @@ def _from_build(log: BuildEventLog) -> Iterator[Finding]:
     yield from _from_summary(log)
 
 
-_RULES = {"transcript": from_session, "trajectory": from_session, "trial": from_trial}
-"""Rules by kind of source, for sources other than histories and build logs."""
+def _from_history(log: BuildEventLog) -> Iterator[Finding]:
+    """Yield the changes that people explain, each title once: a cherry-pick or a retried push repeats it."""
+    said: set[str] = set()
+    for task in log.tasks[:_MAX_TASKS]:
+        subject = _subject_of(task)
+        if is_by_bot(task.agent_name) or task.repeats or (name := canonical_name(subject.text)) in said:
+            continue
+        if finding := _explained(task, subject):
+            said.add(name)
+            yield finding
 
 
 def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     failures: list[tuple[BuildTask, frozenset[str]]] = []
-    is_history = log.source == "git"
     said: set[str] = set()
-    for given in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(given.agent_name) or given.repeats:
+    for task in log.tasks[:_MAX_TASKS]:
+        if is_by_bot(task.agent_name) or task.repeats:
             continue
-        request = _MERGED_REQUEST.match(given.description) if is_history else None
-        task = _opened(given, request) if is_history else given
-        subject = parse_subject(task.description.split("\n", 1)[0])
+        subject = _subject_of(task)
         name = canonical_name(subject.text)
         if name in said and task.outcome == "success" and not failures:
-            continue  # a repetition of the same change: a cherry-pick, a retried push
+            continue  # a repetition of the same change
         said.add(name)
         words = frozenset(content_words(task.description[:600]))
         recovered = task.outcome == "success" and next(
@@ -111,59 +102,48 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
         if recovered:
             failures = [entry for entry in failures if entry[0] is not recovered]
             yield _recovery(task, subject, recovered)
-        elif finding := _from_task(task, subject, log, is_request=request is not None):
+        elif finding := _from_task(task, subject, log):
             yield finding
         if task.outcome == "failure" and not _undoes(task):
             failures = [*failures[-99:], (task, words)]
-        if is_history or task.outcome != "success":
-            continue  # the prose of a commit is no procedure
-        if steps := steps_in(task.output) or steps_in(task.description):
+        if task.outcome == "success" and (steps := steps_in(task.output) or steps_in(task.description)):
             text = subject.text or task.description
             yield Finding(
                 "procedure", 6.5, f"{task.task_id}:procedure", text, "a task states its steps", task, steps=steps
             )
 
 
-def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
-    """Return a commit whose description is one statement: a merged request's title, a long line's first sentence."""
-    line = task.description
-    if request:
-        title, _, body = task.output.strip().partition("\n")
-        line = f"{title} (#{request[1]})" if title else ""
-    else:
-        body = task.output
-    if _CUT.search(line) and body[:1].islower():
-        line, body = f"{line} {' '.join(body[:_LONG_LINE_CHARS].split())}{body[_LONG_LINE_CHARS:]}", ""
-        if not (end := _END.search(line)):
-            return task.model_copy(update={"description": line[:MAX_SUBJECT_CHARS], "output": ""})
-        line, body = line[: end.start()], line[end.end() :]
-    if len(line) > _LONG_LINE_CHARS and (end := _END.search(line, 20)):
-        line, body = line[: end.start()], f"{line[end.end() :]}\n\n{body}"
-    return task.model_copy(update={"description": line, "output": body.strip()}) if line else task
+_RULES = {"git": _from_history, "transcript": from_session, "trajectory": from_session, "trial": from_trial}
+"""Rules by kind of source, for sources other than histories and build logs."""
 
 
-def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_request: bool) -> Finding | None:
-    if _undoes(task):
-        return _undoing(task)
-    if task.outcome == "failure":
+def _subject_of(task: BuildTask) -> Subject:
+    return parse_subject(task.description.split("\n", 1)[0])
+
+
+def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog) -> Finding | None:
+    if task.outcome == "failure" and not _undoes(task):
         errors, command = tuple(_errors_of(task)), " ".join(task.command.split())[:_MAX_COMMAND_CHARS]
         failed = ActionStep(t=0.0, action=command, error=next(iter(errors), "failed")) if command else None
         done = (failed,) if failed else ()
         return _found("failure", 10.0, task, subject, "a task failed", errors=errors, actions=done)
-    if task.outcome == "partial" and log.source != "git":
+    if task.outcome == "partial":
         errors = tuple(error_lines(task.output))
         return _found("partial", 6.0, task, subject, "a task was only partly done", errors=errors)
-    return _change(task, subject, log.project_id, is_request=is_request)
+    return None if log.trust_class == "tool" else _explained(task, subject)
 
 
-def _change(task: BuildTask, subject: Subject, project: str, *, is_request: bool) -> Finding | None:
-    """Return what a successful change states, if anything; the title alone of a merged request repeats its commits."""
-    change = assessed(task, subject)
-    if change is None or (is_request and not change.stated):
+def _explained(task: BuildTask, subject: Subject) -> Finding | None:
+    """Return a change whose author explains it in at least `LEAST_WORDS` words of prose, with the whole text."""
+    title, body = task.description, task.output
+    if _MERGED_REQUEST.match(title):  # its body begins with the request's title
+        title, _, body = body.partition("\n")
+    told, words = prose_of(body)
+    if words < LEAST_WORDS:
         return None
-    told = composed_text(subject, change, task, place_of(task, subject, project))
-    decision = find_decision(subject.text) or find_decision(" ".join(change.stated))
-    return _found(change.kind, change.salience, task, subject, change.reason, decision=decision, told=told)
+    kind = "restoration" if task.restores else "breaking" if subject.is_breaking else task.kind or "change"
+    reason = f"its author explains it in {words} words"
+    return _found(kind, 5 + min(words, 100) / 50, task, subject, reason, told=f"{sentence(title)} {told}")
 
 
 def _found(kind: str, salience: float, task: BuildTask, subject: Subject, reason: str, **more: Any) -> Finding:
@@ -176,37 +156,9 @@ def _undoes(task: BuildTask) -> bool:
     return bool(task.reverts or task.restores or task.undone_subject)
 
 
-def _undoing(task: BuildTask) -> Finding | None:
-    """Return a revert or its revert, if it says why: one that does not only takes back what the other change says."""
-    title = parse_subject(task.undone_subject)
-    why = _reasons(task.output, title.text)
-    if not why or title.kind in {"docs", "chore"}:
-        return None
-    kind, salience, reason, concerned = (
-        ("revert", 9.5, "a revert says what did not work", task.reverts)
-        if task.outcome == "failure"
-        else ("restoration", 7.5, "what was reverted was done again, and why", task.restores)
-    )
-    found = Finding(kind, salience, f"{task.task_id[:380]}:{kind}", title.text, reason, task, scopes=title.scopes)
-    return replace(found, told=undone_text(found, concerned, why))
-
-
-def _reasons(body: str, known: str) -> tuple[str, ...]:
-    """Return why something was undone: as its form states it, else the body's statements, else its first sentences."""
-    body = body[:_MAX_REASON_CHARS]
-    if (stated := _REASON.search(body)) and not stated[1].startswith("<"):
-        said = [plain(stated[1])]
-    else:
-        body = _REASON.sub("", body)
-        if found := statements(body, known=known, is_remedy=True, is_a_fix=True):
-            return found
-        said = [one.text for one in sentences_of(body)[:2] if not one.is_item]
-    return tuple(sentence(one[:1].upper() + one[1:]) for one in said)
-
-
 def task_name(task: BuildTask) -> str:
     """Return what a build's task was, as the memories of its failure and its recovery quote it."""
-    return quoted_task(parse_subject(task.description.split("\n", 1)[0]).text or task.description.strip())
+    return quoted_task(_subject_of(task).text or task.description.strip())
 
 
 def failed_with(task: BuildTask) -> dict[str, str]:
@@ -230,7 +182,7 @@ def recovery_of(log: BuildEventLog, task: BuildTask, failed: EpisodicMemory) -> 
         task = task.model_copy(update={"output": "", "command": ""})
     given = {"task_id": task.task_id, "agent_name": agent, "description": task.description, "outcome": "failure"}
     earlier = BuildTask(**given, output="\n".join(errors), command=command_of(failed))
-    finding = replace(_recovery(task, parse_subject(task.description.split("\n", 1)[0]), earlier), errors=tuple(errors))
+    finding = replace(_recovery(task, _subject_of(task), earlier), errors=tuple(errors))
     memory = composed(finding, log)
     own = {"agents_involved": [task.agent_name], "tags": [memory.tags[0], "fix", *memory.tags[1:5]]}
     return Candidate(key=finding.key[:400], memory=memory.model_copy(update=own))

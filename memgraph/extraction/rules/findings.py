@@ -7,8 +7,6 @@ from typing import Any
 
 from memgraph.extraction.components import component_name, components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
-from memgraph.extraction.readers.sittings import is_sha
-from memgraph.extraction.rules.subjects import Subject
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
@@ -33,7 +31,7 @@ from memgraph.text.attempts import (
     trial_text,
     with_lead,
 )
-from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.cutting import whole_sentences
 
 MAX_FILES = 20
 _MAX_TAGS = 6
@@ -232,19 +230,6 @@ def _said(finding: Finding) -> str:
     return f"{first} {sentence(f'Context: {context}')}" if context else first
 
 
-def undone_text(finding: Finding, commit: str | None, why: tuple[str, ...]) -> str:
-    """Return the text of a revert or a restoration of a commit, and its reasons."""
-    task = finding.task
-    assert task is not None  # noqa: S101 (a revert is a task)
-    named = f"{'commit ' if is_sha(commit) else ''}{commit[:12]}" if commit else ""
-    title = cut(_one_line(finding.text), 250)
-    what = f"“{title}” ({named})" if title and named else f"“{title}”" if title else named
-    where = _where(finding)
-    place = f" in {where}" if where else ""
-    verb = "restored" if finding.kind == "restoration" else "reverted"
-    return f"{sentence(f'{task.agent_name} {verb} {what}{place}')} Why: {' '.join(why)}"
-
-
 def _gist(body: str, known: tuple[str, ...]) -> str:
     """Return what a body adds to its subject: the sentences with reasons first, else its beginning."""
     lines = [
@@ -278,15 +263,6 @@ def _where(finding: Finding) -> str:
     names = list(finding.scopes) or components_of(files, limit=2)
     extent = f" ({len(files)} files)" if files else ""
     return f"{', '.join(names)}{extent}" if names else f"{len(files)} files" if files else ""
-
-
-def place_of(task: BuildTask, subject: Subject, project: str) -> str:
-    """Return the shortest name of the file or component that a change concerns: not that of the whole project."""
-    main = main_file(task.files_changed, subject.text)
-    if main:
-        return main.rsplit("/", 1)[-1]
-    names = list(subject.scopes) or components_of(task.files_changed, limit=1)
-    return names[0] if names and component_name(names[0]) != component_name(project) else ""
 
 
 def _title(finding: Finding) -> str | None:

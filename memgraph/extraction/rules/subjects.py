@@ -1,4 +1,4 @@
-"""Subject line of a change: its kind, its scope, and whether it is routine.
+"""Subject line of a change: its kind and its scope.
 
 Subjects are truncated to `MAX_SUBJECT_CHARS` before any pattern is applied.
 """
@@ -41,31 +41,8 @@ _ORIGIN = re.compile(
     re.IGNORECASE,
 )
 """What tools and habits put before a subject: revisions, branches, pictograms, issues."""
-_MERGE = re.compile(
-    r"merge\b|merging\b|merged\b|sync(?:ing)? (?:with|fork)\b|pull request\b|initial commit\b", re.IGNORECASE
-)
 _BOT = re.compile(
     r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
-)
-_BUMP = re.compile(
-    r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|cut v?\d|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
-    re.IGNORECASE,
-)
-_PROGRESS = re.compile(
-    r"(?:(?:down to|only) \d+ |\d+ (?:\w+ )?(?:tests?|failures?|errors?|warnings?) (?:left|remaining|to go|failing)|(?:part|step|phase) \d|(?:first|second|last|other|another) (?:half|part|step|cut|pass|draft|stab)\b|.{3,60}:? plumbing\W*$)",
-    re.IGNORECASE,
-)
-_TRIVIAL = re.compile(
-    r"\b(?:typos?|spelling|grammar|misspell\w*|readmes?|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
-    r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|docstrings?|javadocs?|jsdocs?|"
-    r"copyright|license header|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
-    r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
-    r"review comments?|mkdocs|codecov|github actions?|gha|pylint|mypy|ruff|"
-    r"(?:go )?vet|golint|go(?:fmt|imports)|import order|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|licen[cs]\w{1,4}|"
-    r"indents?|dev(?:elopment)? (?:dependenc|requirement)\w{1,3}|guides?|tutorials?|type.?ignored?|annotations?|typing|type coverage|verifytypes|(?:unused|redundant) imports?|"
-    r"(?:add|adds|added|adding|more|improve|improved|update|updated|new|extend|fix|fixed) (?:\S{1,30} ){0,3}tests?|"
-    r"fixes after refactor\w*|print statements?|debug (?:prints?|logs?|statements?))\b",
-    re.IGNORECASE,
 )
 _EMPTY_WORDS = frozenset(
     str.split(
@@ -152,22 +129,6 @@ def _without_issues(line: str) -> str:
 def is_by_bot(author: str) -> bool:
     """Return whether the author is a bot that updates dependencies or formats files."""
     return _BOT.search(author[:200]) is not None
-
-
-def is_noise(line: str) -> bool:
-    """Return whether a change is a merge, a version bump or a bot's: not a person's decision."""
-    line = line[:MAX_SUBJECT_CHARS].strip()
-    return not line or _MERGE.match(line) is not None or _BUMP.search(line) is not None
-
-
-def reports_progress(line: str) -> bool:
-    """Return whether a change only says how far its author has come with a larger one."""
-    return _PROGRESS.match(line[:MAX_SUBJECT_CHARS].strip()) is not None
-
-
-def is_trivial(text: str) -> bool:
-    """Return whether a change concerns wording, formatting, tests or docs."""
-    return _TRIVIAL.search(text[:MAX_SUBJECT_CHARS]) is not None
 
 
 def content_words(text: str) -> list[str]:
