@@ -405,7 +405,10 @@ def test_a_file_is_gone_unless_others_of_its_kind_gain_half_of_its_lines(
     assert (task.files_removed == ["app/prices.py"]) == is_gone
 
 
-CAUSE = "Read the rate again\n\nThe total was wrong because the rate was cached."
+CAUSE = (
+    "Read the rate again\n\nThe total was wrong because the rate was cached, and nobody who opened the shop in the morning "
+    "could know that it had been changed by the clerk of the evening."
+)
 
 
 def merged(repository: Repository, message: str, *, hours: float, change: str = CAUSE) -> None:

@@ -15,6 +15,10 @@ from memgraph.ports import Extractor
 from tests.growth import assert_grows_linearly
 
 SHA = "%040x"
+WHY = (
+    "Discounts were applied twice, because the cart was priced on every read and the clerks who opened it in the evening "
+    "could not see which of the prices had been lowered in the morning."
+)
 
 
 def log(*tasks: dict[str, Any], said: list[dict[str, str]] | None = None, **fields: Any) -> BuildEventLog:
@@ -112,89 +116,64 @@ def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
     build_log = commits(
         {
             "description": 'Revert "Cache cart totals (#12)"',
-            "output": f"This reverts commit {undone}.\n\nThe cache leaks because carts are never evicted.",
+            "output": f"This reverts commit {undone}.\n\n{WHY}",
             "outcome": "failure",
             "reverts": undone,
             "undone_subject": "Cache cart totals (#12)",
+            "kind": "revert",
             "occurred_at": "2026-03-01T09:30:00Z",
         }
     )
     memory = found(build_log)["revert"].memory
     assert isinstance(memory, EpisodicMemory)
-    assert memory.content == (
-        f"Ada reverted “Cache cart totals” (commit {undone[:12]}) in shop/cart.py. "
-        "Why: The cache leaks because carts are never evicted."
-    )
+    assert memory.content == f'Revert "Cache cart totals (#12)". This reverts commit {undone}. {WHY}'
     assert (memory.outcome, memory.source, memory.git_commit) == ("negative", "git", build_log.tasks[0].task_id)
     assert memory.occurred_at == memory.event_date == "2026-03-01T09:30:00.000Z"
 
 
 @pytest.mark.parametrize(
-    ("description", "kind"),
+    "body",
     [
-        ("Fixed crash when the cart is empty", "fix"),
-        ("feat(api)!: rename totals endpoint", "breaking"),
-        ("Breaking: move price rules", "breaking"),
-        ("Lock the order row to avoid double charges on slow networks", "decision"),
-        ("Remove the coupon endpoint", "removal"),
-        ("Drop support for Python 3.7", "removal"),
-        ("Deprecate the coupon endpoint in favour of vouchers", "deprecation"),
-        ("Escape product names to close an SQL injection in the search", "security"),
+        WHY,
+        f"Closes #12\n\n* fix cart total\n\n{WHY}\n---------",
+        f"{WHY}\n\n```\nfor cart in carts:\n    price(cart)\n```\n\n    price(cart)\n\n> As said before.",
     ],
 )
-def test_a_subject_alone_is_kept_if_it_states_something(description: str, kind: str) -> None:
-    assert kinds(commits({"description": description})) == [kind]
+def test_a_change_is_kept_that_its_author_explains(body: str) -> None:
+    (candidate,) = RuleExtractor().extract(commits({"description": "fix: cart total", "output": body})).candidates
+    memory = candidate.memory
+    assert memory.content.startswith("fix: cart total. ")
+    assert WHY in memory.content
+    assert "price(cart)" not in memory.content
+    assert "As said" not in memory.content
+    assert memory.reason.startswith("its author explains it in ")
 
 
 @pytest.mark.parametrize(
-    "task",
+    "body",
     [
-        {"description": "wip"},
-        {"description": "Add gift card payments"},
-        {"description": "Interrupt running payments when the cart is closed"},
-        {"description": "Use decimals instead of floats for prices"},
-        {"description": "fix: rounding of the cart total"},
-        {"description": "Release v2.1.0"},
-        {"description": "deps: parser@0.8.2"},
-        {"description": "Move payment helpers", "output": "This makes the code easier to read because it is shorter."},
-        {"description": "fix bugs."},
-        {"description": "Fix typo in cart total"},
-        {"description": "Update README.md"},
-        {"description": "Create cart.py"},
-        {"description": "style: run formatter over cart module"},
-        {"description": "Merge branch 'main' into cart"},
-        {"description": "Merge pull request #7 from ada/cart"},
-        {"description": "Bump requests from 2.0 to 2.1"},
-        {"description": "Fix cart total", "agent_name": "dependabot[bot]"},
-        {"description": "CI: fix cart pipeline on windows"},
-        {"description": "Fix cart total", "files_changed": ["docs/cart.md", ".github/workflows/ci.yml"]},
-        {"description": "Fix flaky cart assertion", "files_changed": ["tests/test_cart.py"]},
-        {"description": 'Revert "docs: add emojis"', "outcome": "failure", "undone_subject": "docs: add emojis"},
-        {"description": "."},
-        {"description": ""},
+        "",
+        "Closes #12",
+        WHY.partition(",")[0],
+        "\n".join(f"* {WHY}" for _ in range(3)),
+        "\n".join(f"    {WHY}" for _ in range(3)),
+        "\n".join(f"> {WHY}" for _ in range(3)),
+        f"```\n{WHY}\n```",
+        " ".join(f"shop/cart_{number}.py" for number in range(60)),
     ],
 )
-def test_noise_is_skipped(task: dict[str, Any]) -> None:
-    assert kinds(commits(task)) == []
+def test_lists_code_quotations_and_names_explain_nothing(body: str) -> None:
+    assert kinds(commits({"description": "fix: cart total", "output": body})) == []
 
 
-def test_a_decision_keeps_what_was_not_chosen() -> None:
-    reason = "Floats lose cents because they cannot hold tenths exactly."
-    task = {"description": "Use decimals instead of floats for prices", "output": reason}
-    memory = found(commits(task))["decision"].memory
-    assert isinstance(memory, EpisodicMemory)
-    assert memory.content == f"Use decimals instead of floats for prices. {reason} (cart.py)"
-    assert memory.decision == "Use decimals instead of floats for prices"
-    assert memory.alternatives_considered == ["floats"]
-    assert memory.outcome == "positive"
+@pytest.mark.parametrize("task", [{"agent_name": "dependabot[bot]"}, {"repeats": SHA % 0xFEED}])
+def test_what_a_bot_made_or_a_merge_repeats_is_skipped(task: dict[str, Any]) -> None:
+    assert kinds(commits({"description": "Fix cart total", "output": WHY} | task)) == []
 
 
-def test_a_body_adds_only_its_reasons() -> None:
-    body = "Closes #12\n\n* fix cart total\n\nDiscounts were applied twice because the cart was priced on every read.\n---------"
-    memory = found(commits({"description": "fix: cart total", "output": body}))["fix"].memory
-    assert memory.content == (
-        "Fix: cart total. Discounts were applied twice because the cart was priced on every read. (cart.py)"
-    )
+def test_a_title_that_comes_again_is_kept_once() -> None:
+    tasks = [{"description": f"fix: cart total (#{number})", "output": WHY} for number in (7, 8)]
+    assert len(kinds(commits(*tasks))) == 1
 
 
 def test_what_the_user_said_is_an_instruction_a_correction_or_a_procedure() -> None:
@@ -240,23 +219,23 @@ def test_a_task_that_states_steps_becomes_a_procedure() -> None:
 
 def test_all_most_salient_first_and_the_same_each_time() -> None:
     tasks: list[dict[str, Any]] = [
-        {"description": f"fix: order {word} is lost when the page reloads"} for word in "abcdefghij"
+        {"description": f"fix: order {word} is lost when the page reloads", "output": WHY} for word in "abcdefghij"
     ]
     tasks.append({"description": "Run billing", "output": "ValueError: no rate", "outcome": "failure"})
-    result = RuleExtractor().extract(commits(*tasks))
+    result = RuleExtractor().extract(log(*tasks))
     assert len(result.candidates) == 11
     assert (result.candidates[0].key or "").endswith(":failure")
-    assert RuleExtractor().extract(commits(*tasks)) == result
-    assert len(RuleExtractor(limit=3).extract(commits(*tasks)).candidates) == 3
+    assert RuleExtractor().extract(log(*tasks)) == result
+    assert len(RuleExtractor(limit=3).extract(log(*tasks)).candidates) == 3
     assert isinstance(RuleExtractor(), Extractor)
     assert result.extractor == "rules"
 
 
 def test_a_grown_log_adds_its_growth(store: Any) -> None:
     early: list[dict[str, Any]] = [
-        {"description": f"fix: order {word} is lost when the page reloads"} for word in "abcdefgh"
+        {"description": f"fix: order {word} is lost when the page reloads", "output": WHY} for word in "abcdefgh"
     ]
-    late = [*early, {"description": "fix: the invoice shows the wrong currency after a reload"}]
+    late = [*early, {"description": "fix: the invoice shows the wrong currency after a reload", "output": WHY}]
     pipeline = ConsolidationPipeline(store)
 
     assert pipeline.consolidate(commits(*early)).memories_extracted == 8
@@ -266,7 +245,7 @@ def test_a_grown_log_adds_its_growth(store: Any) -> None:
 
 def test_hostile_logs_are_bounded() -> None:
     many: list[dict[str, Any]] = [
-        {"description": f"fix: order {n} is lost when page {n * 7} reloads"} for n in range(1_500)
+        {"description": f"fix: order {n} is lost when page {n * 7} reloads", "output": WHY} for n in range(1_500)
     ]
 
     assert len(RuleExtractor().extract(commits(*many)).candidates) == 1_000
@@ -274,10 +253,10 @@ def test_hostile_logs_are_bounded() -> None:
 
 def test_keys_stay_when_the_log_grows() -> None:
     early: list[dict[str, Any]] = [
-        {"description": "fix: cart total ignores discounts when it is reloaded"},
-        {"description": "Drop support for Python 3.7"},
+        {"description": "fix: cart total ignores discounts when it is reloaded", "output": WHY},
+        {"description": "Drop support for Python 3.7", "output": WHY},
     ]
-    late: list[dict[str, Any]] = [*early, {"description": "Deprecate gift cards"}]
+    late: list[dict[str, Any]] = [*early, {"description": "Deprecate gift cards", "output": WHY}]
     before = {c.key: c.memory.content for c in RuleExtractor().extract(commits(*early)).candidates}
     after = {c.key: c.memory.content for c in RuleExtractor().extract(commits(*late)).candidates}
     assert before.items() <= after.items()
@@ -313,20 +292,8 @@ def test_hostile_text_costs_little(unit: str) -> None:
     assert_grows_linearly(extract, 200_000)
 
 
-def test_issue_references_and_code_do_not_reach_the_content() -> None:
-    body = "Refs: #3, #4\n\n```\nmust not be shown because it is code\n```\n\nPrices were rounded twice because of the cache."
-    memory = found(
-        commits({"description": "Stop rounding twice, use decimals instead of floats. Fixes #12", "output": body})
-    )["decision"].memory
-    assert memory.content == (
-        "Stop rounding twice, use decimals instead of floats. Prices were rounded twice because of the cache. (cart.py)"
-    )
-
-
 def test_who_and_where_are_fields_and_do_not_fill_the_text() -> None:
-    memory = found(commits({"description": "fix: the cart total is wrong when a price has three decimals"}))[
-        "fix"
-    ].memory
+    memory = found(commits({"description": "fix: the cart total has three decimals", "output": WHY}))["change"].memory
 
     assert memory.agents_involved == ["Ada"]
     assert memory.location == "shop/cart.py"
@@ -335,7 +302,7 @@ def test_who_and_where_are_fields_and_do_not_fill_the_text() -> None:
 
 
 def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) -> None:
-    body = "The lock was taken twice because two workers read one queue.\n\nFixes #71, #72."
+    body = f"The lock was taken twice because two workers read one queue. {WHY}\n\nFixes #71, #72."
     ConsolidationPipeline(store).consolidate(
         commits(
             {
@@ -346,35 +313,10 @@ def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) 
             },
             {
                 "description": "Fix the price of carts",
-                "output": "Totals were computed before the discounts were loaded.",
+                "output": f"Totals were computed before the discounts were loaded. {WHY}",
             },
         )
     )
     (memory,) = [one for one in store.get_all_memories() if "lock" in one.content]
     assert [one.name for one in memory.entities if one.kind == "issue"] == ["#71", "#1394", "#72"]
-    assert "#" not in memory.content
     assert "#1394" in indexed_text(store.reader.rows([memory.id])[0])
-
-
-def test_a_merged_request_is_kept_for_what_its_description_states_only() -> None:
-    merge = "Merge pull request #71 from ada/queue"
-    why = "The lock was taken twice because two workers read one queue."
-    task = {"description": merge, "output": f"Lock the cart once\n\n{why}", "mentions": [71]}
-    (memory,) = [one.memory for one in found(commits(task)).values()]
-    assert memory.content.startswith(f"Lock the cart once. {why}")
-    assert [one.name for one in memory.entities] == ["#71"]
-    assert kinds(commits({"description": merge, "output": "Fix crash when the cart is empty"})) == []
-
-
-def test_a_long_subject_is_parted_after_its_first_sentence() -> None:
-    first = "Make the printer a daemon since the new version of the runtime does not call the handler at exit any more"
-    (candidate,) = found(
-        commits({"description": f"{first}. Also allow names of shops, streets and towns in capitals."})
-    ).values()
-    assert candidate.memory.content == f"{first}. (cart.py)"
-
-
-def test_a_first_line_that_the_body_continues_is_told_whole() -> None:
-    task = {"description": "Fixed a bug where empty carts were not getting", "output": "priced on Mondays. Thanks."}
-    text = next(iter(found(commits(task)).values())).memory.content
-    assert text == "Fixed a bug where empty carts were not getting priced on Mondays. (cart.py)"

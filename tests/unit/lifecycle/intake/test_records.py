@@ -16,7 +16,10 @@ from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
 from memgraph.model.memory import RECORD_SOURCE, RUN_SOURCE, SAID_SOURCE
 from memgraph.model.results.learning import COUNTING_SOURCE
 
-WHY = "Cache the prices\n\nPrices were computed on every read because nothing kept them."
+WHY = (
+    "Cache the prices\n\nPrices were computed on every read because nothing kept them, so that each page of the shop "
+    "took a second more for every customer who looked at it than it should have."
+)
 PLAIN = ["Wire the kettle to the new socket", "Paint the shed", "Move the ladder", "Water the ferns on the sill"]
 Write = Callable[..., Path]
 
