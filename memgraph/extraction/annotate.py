@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from memgraph.extraction.components import components_of
 from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
-from memgraph.extraction.statements import find_decision, is_fix, is_instruction, steps_in
+from memgraph.extraction.statements import is_instruction, steps_in
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, Entity, EntityKind
 from memgraph.ports import Annotation, lacks_entities
@@ -223,10 +223,6 @@ def _tags(memory: AgentMemory, files: list[str]) -> list[str]:
     kinds: list[str] = []
     if memory.outcome == "negative":
         kinds.append("failure")
-    if is_fix(text):
-        kinds.append("fix")
-    elif find_decision(text) is not None:
-        kinds.append("decision")
     if memory.type == "procedural" or steps_in(text):
         kinds.append("procedure")
     elif memory.type == "semantic" and is_instruction(text):

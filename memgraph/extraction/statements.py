@@ -1,11 +1,9 @@
-"""Statements in a text: decisions and rejected alternatives, reasons, instructions, steps of a procedure.
+"""Statements in a text: reasons, instructions, corrections, steps of a procedure.
 
 Every text is truncated first and every repetition is bounded, so hostile input costs linear time.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from memgraph.text import lazy_re as re
 from memgraph.text.sentences import split_sentences
@@ -14,41 +12,6 @@ _MAX_TEXT_CHARS = 6_000
 _MAX_SENTENCE_CHARS = 400
 _MAX_STEPS = 12
 
-_THING = r"([^\s,;:.()](?:[^,;:()\n]){0,80}?)"
-_END = r"(?=[,;:()]|\.(?:\s|$)|\s(?:because|since|so|as|to|for|in|when|and|if)\b|$)"
-_ALTERNATIVES = (
-    re.compile(rf"\b(?:instead of|rather than|in place of|in favou?r over)\s+{_THING}{_END}", re.IGNORECASE),
-    re.compile(
-        rf"\b(?:replac(?:e|es|ed|ing)|swap(?:s|ped|ping)?|substitut(?:e|es|ed|ing))\s+{_THING}\s+(?:with|by|for)\b",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"\b(?:switch|migrat|mov|chang|convert|renam)(?:e|es|ed|ing|s)?\s+(?:[\w.-]+\s)?from\s+{_THING}\s+to\b",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"\b(?:renam|chang)(?:e|es|ed|ing)\s+{_THING}\s+(?:to|->|=>|→)\s", re.IGNORECASE),
-    re.compile(rf"\bpartially supersedes?\s+{_THING}{_END}", re.IGNORECASE),
-)
-_DECISION = re.compile(
-    r"\b(?:instead of|rather than|in favou?r of|in place of|switch(?:ed|ing|es)? (?:back )?(?:from|to|over)|migrat(?:e|es|ed|ing)|"
-    r"until we|set \S{2,60}=\S|deprecat\w{1,6}|drop(?:s|ped|ping)? (?:the )?(?:support|use|old|legacy|dependency|requirement)|no longer|only use|"
-    r"by default|(?:new |change |set |use |different )default\b|defaults? (?:\w+ ){0,3}to|require[sd]? \S+ (?:flag|to)|forbid|disallow|"
-    r"decided?(?: to| on| against)|we (?:chose|choose|will use)|opt(?:ed)? (?:for|to)|stick(?:ing)? (?:with|to)|use \S{2,40} (?:not|over) |"
-    r"standardi[sz]e[ds]? on|split (?:out|up|off)|merge[ds]? \S+ (?:into|and)|pin(?:ned)? \S+ to)\b|->|=>|→",
-    re.IGNORECASE,
-)
-_SWAP = re.compile(
-    r"^(?:replace|replaced|replaces|replacing|rename|renamed|renames|change|changed|convert|converted)\b.{1,120}\s(?:by|to|into)\s"
-    r"|^(?:replace|replaced|replaces|replacing)\b.{1,120}\swith\s|^us(?:e|es|ed|ing) \S{2,40} (?:for|as|to)\b"
-    r"|^(?:do not|don't|never|always)\s",
-    re.IGNORECASE,
-)
-_FIX = re.compile(
-    r"^(?:(?:important|critical|major|quick|also|hot|bug|further|various|more)[ -]?)?(?:fix(?:e[sd]|ing|up)?|bugfix|repair(?:ed|s)?|"
-    r"correct(?:ed|ing|s)?|resolv(?:e|es|ed|ing)|patch(?:ed|es)?|debugg(?:ed|ing)|address(?:es|ed|ing)?)\b"
-    r"|\b(?:fix(?:e[sd])? (?:a |an |the )?\w{0,20} ?(?:bug|crash|race|leak|deadlock|regression)|&|and fix)\b",
-    re.IGNORECASE,
-)
 _REASON = re.compile(
     r"\b(?:because|since|due to|caused? by|root cause|turns out|otherwise|so that|in order to|the reason|leads? to|led to|results? in|"
     r"resulted in|prevents?|to avoid|which (?:made|makes|broke|breaks|caused|causes)|does not exist|doesn't|didn't|cannot|can't|fails?|"
@@ -77,38 +40,10 @@ _FIRST = re.compile(r"^(?:first,? |please |to [^,]{2,80}, )", re.IGNORECASE)
 _MAX_STEP_CHARS = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A sentence that states a decision, and the rejected alternatives if named."""
-
-    sentence: str
-    alternatives: tuple[str, ...] = ()
-
-
 def sentences(text: str) -> list[str]:
     """Split prose into sentences and list items, each on one line of at most 400 characters."""
     parts = (" ".join(part.split()).strip("-*• ") for part in split_sentences(text[:_MAX_TEXT_CHARS], "prose"))
     return [part[:_MAX_SENTENCE_CHARS] for part in parts if len(part) > 2]
-
-
-def find_decision(text: str) -> Decision | None:
-    """Return the first sentence that states a decision."""
-    for sentence in sentences(text):
-        if _DECISION.search(sentence) or _SWAP.search(sentence):
-            return Decision(sentence, alternatives_in(sentence))
-    return None
-
-
-def alternatives_in(sentence: str) -> tuple[str, ...]:
-    """Return the rejected alternatives in a sentence: "X instead of Y", "replace Y with X", "switch from Y to X"."""
-    sentence = sentence[:_MAX_SENTENCE_CHARS]
-    found = (match[1].strip(" `'\"") for pattern in _ALTERNATIVES for match in pattern.finditer(sentence))
-    return tuple(dict.fromkeys(item for item in found if len(item) > 1))[:5]
-
-
-def is_fix(text: str) -> bool:
-    """Return whether a text reports that something broken was fixed."""
-    return _FIX.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_instruction(text: str) -> bool:

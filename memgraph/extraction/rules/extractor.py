@@ -12,7 +12,7 @@ from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
-from memgraph.extraction.statements import find_decision, is_correction, is_instruction, steps_in
+from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import ActionStep, EpisodicMemory
@@ -195,8 +195,7 @@ def command_of(failed: EpisodicMemory) -> str:
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:
     reason = "a task succeeded after it had failed"
-    errors, decision = tuple(error_lines(failed.output)), find_decision(task.output)
-    return _found("recovery", 9.0, task, subject, reason, errors=errors, decision=decision, earlier=failed)
+    return _found("recovery", 9.0, task, subject, reason, errors=tuple(error_lines(failed.output)), earlier=failed)
 
 
 def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: frozenset[str]) -> bool:
@@ -228,14 +227,13 @@ def _from_intervention(said: UserIntervention, place: str) -> Iterator[Finding]:
         kind, salience, reason = "instruction", 9.3, "the user gave an instruction"
     elif is_correction(text):
         kind, salience, reason = "correction", 9.4, "the user corrected"
-    decision = find_decision(text) if kind == "correction" else None
-    yield Finding(kind, salience, f"{place}:{kind}", text, reason, said=said, steps=steps, decision=decision)
+    yield Finding(kind, salience, f"{place}:{kind}", text, reason, said=said, steps=steps)
 
 
 def _from_summary(log: BuildEventLog) -> Iterator[Finding]:
-    if decision := find_decision(log.build_summary):
-        yield Finding("decision", 4.0, "summary:decision", decision.sentence, "a decision was taken", decision=decision)
-    elif log.build_outcome != "failure" or any(task.outcome == "failure" for task in log.tasks):
-        return
-    elif errors := error_lines(log.build_summary, limit=1):
+    has_failed = log.build_outcome == "failure" and not any(task.outcome == "failure" for task in log.tasks)
+    told, words = prose_of(log.build_summary)
+    if has_failed and (errors := error_lines(log.build_summary, limit=1)):
         yield Finding("failure", 8.0, "summary:failure", errors[0], "a build failed", errors=tuple(errors))
+    elif words >= LEAST_WORDS and log.trust_class != "tool":
+        yield Finding("summary", 4.0, "summary:summary", told, f"the build's summary explains it in {words} words")

@@ -7,7 +7,7 @@ from typing import Any
 
 from memgraph.extraction.components import component_name, components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
-from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
+from memgraph.extraction.rules.prose import prose_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import (
@@ -49,15 +49,7 @@ _OUTCOME: dict[str, Outcome] = {
     "procedure": "positive",
 }
 _SOLVED = frozenset({"recovery", "solution"})
-_CHAFF = re.compile(
-    r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
-    r"|^-{3,}$|^\W*\[pre-commit|^for more information, see|^updates?:$|^This reverts commit|^\W*(?:wip|typo|fix|lint|format\w*)\W*$|^\d+ files? changed|^\(cherry picked",
-    re.IGNORECASE,
-)
-
 _MAX_ISSUES = 4
-_MAX_BODY_CHARS = 8_000
-_CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,6 @@ class Finding:
     reason: str
     task: BuildTask | None = None
     scopes: tuple[str, ...] = ()
-    decision: Decision | None = None
     errors: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     said: UserIntervention | None = None
@@ -128,7 +119,7 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
-    attempt, decision = _attempt(finding), finding.decision
+    attempt = _attempt(finding)
     fields["content"] = _fitting(_content(finding, log, attempt))
     if finding.steps:
         return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
@@ -142,8 +133,6 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
         location=_where(finding)[:400] or None,
         files_involved=files,
         action_log=list(finding.actions),
-        decision=decision.sentence if decision else None,
-        alternatives_considered=list(decision.alternatives if decision else alternatives_in(finding.text)),
         git_commit=task.task_id if task and is_git else None,
         errors_encountered=[
             EncounteredError(type=error_type(error) or "error", message=error, resolution=_resolution(finding, attempt))
@@ -174,7 +163,7 @@ def _attempt(finding: Finding) -> Attempt | None:
         return finding.attempt
     tried = quoted_task(finding.text)
     if finding.kind == "failure":
-        return Attempt(tried=tried, last_error=" / ".join(finding.errors) or _gist(task.output, ()) or None)
+        return Attempt(tried=tried, last_error=" / ".join(finding.errors) or _gist(task.output) or None)
     if finding.kind == "recovery" and finding.earlier:
         return Attempt(tried=tried, last_error=next(iter(finding.errors), None), worked=_what_worked(finding, task))
     return None
@@ -189,7 +178,7 @@ def _what_worked(finding: Finding, task: BuildTask) -> str | None:
     """Return what a task says that worked: its lesson and reasons, or its output, or its name if that is new; and a command that is no part of the failed one."""
     assert finding.earlier is not None  # noqa: S101 (asked of a recovery)
     said = [whole_sentences(_one_line(one), _MAX_WHY_CHARS) for one in (task.lesson, task.reasoning) if one.strip()]
-    said = said or [_gist(task.output, ())]
+    said = said or [_gist(task.output)]
     command, failed = " ".join(task.command.split()), " ".join(finding.earlier.command.split())
     said += [f"`{command}`"] if command and command not in failed and len(command) <= _MAX_WHY_CHARS else []
     name = _one_line(finding.text)[:250]
@@ -216,7 +205,7 @@ def _content(finding: Finding, log: BuildEventLog, attempt: Attempt | None) -> s
         return recovered_task_text(attempt.model_dump(), agent=finding.earlier.agent_name)
     if attempt:
         return failed_task_text(attempt.model_dump(), agent=task.agent_name, place=where)
-    return f"{sentence(with_lead(finding.kind, text))} {_gist(task.output, (text,))}".strip()
+    return f"{sentence(with_lead(finding.kind, text))} {_gist(task.output)}".strip()
 
 
 def _said(finding: Finding) -> str:
@@ -230,25 +219,9 @@ def _said(finding: Finding) -> str:
     return f"{first} {sentence(f'Context: {context}')}" if context else first
 
 
-def _gist(body: str, known: tuple[str, ...]) -> str:
-    """Return what a body adds to its subject: the sentences with reasons first, else its beginning."""
-    lines = [
-        line for line in _CODE_BLOCK.sub("\n\n", body[:8_000]).splitlines() if not _CHAFF.match(line.strip()[:300])
-    ]
-    told = frozenset(_folded(" ".join(known)).split())
-    # squashed commits repeat the subject as a list item
-    prose = [part for part in sentences("\n".join(lines)) if len(set(_folded(part).split()) - told) > 1]
-    prose = [part for part in prose if len(part.split()) > 2 and not part.endswith(":")]  # a colon announces code
-    why = set(reasons_in("\n".join(prose)))
-    ranked = sorted(range(len(prose)), key=lambda index: (prose[index] not in why, index))
-    chosen: list[int] = []
-    length = 0
-    for index in ranked:
-        if length + len(prose[index]) > _MAX_WHY_CHARS and chosen:
-            break
-        chosen.append(index)
-        length += len(prose[index])
-    return " ".join(sentence(prose[index]) for index in sorted(chosen))
+def _gist(output: str) -> str:
+    """Return the sentences of a task's prose that fit."""
+    return whole_sentences(prose_of(output)[0], _MAX_WHY_CHARS)
 
 
 def _where(finding: Finding) -> str:

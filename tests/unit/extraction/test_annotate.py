@@ -94,7 +94,7 @@ def test_tags_are_kinds_and_components() -> None:
     memory = EpisodicMemory(
         content="Fix: KeyError in the cart", outcome="negative", files_involved=["src/checkout/cart.py"]
     )
-    assert RuleAnnotator().annotate(memory).tags == ("failure", "fix", "keyerror", "cart", "checkout")
+    assert RuleAnnotator().annotate(memory).tags == ("failure", "keyerror", "cart", "checkout")
 
 
 def test_only_negative_memories_have_a_fingerprint_and_equal_failures_share_it() -> None:
