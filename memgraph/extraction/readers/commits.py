@@ -111,11 +111,16 @@ def without_trailers(text: str) -> str:
 
 def plain_text(subject: str, body: str) -> str:
     """Return a message as plain text: without its last paragraph if it has only trailers, and without HTML and Markdown except lists and `code`."""
-    body = _LINK.sub(r"\1", _MARKUP.sub("", body.partition("--HG--")[0])).rstrip()
+    body = without_markup(body.partition("--HG--")[0]).rstrip()
     rest, gap, last = body.rpartition("\n\n")
     if all(_ANY_TRAILER.match(line.strip()) for line in last.splitlines()):
         body = rest if gap else ""
     return f"{subject}\n\n{_GAP.sub(chr(10) * 2, body.strip())}".strip()
+
+
+def without_markup(text: str) -> str:
+    """Return a text without HTML, and without Markdown except lists and `code`."""
+    return _LINK.sub(r"\1", _MARKUP.sub("", text))
 
 
 def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int], list[int]]:

@@ -13,7 +13,7 @@ from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
-from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
+from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
@@ -26,6 +26,8 @@ _MAX_TASKS = 20_000
 _MAX_COMMAND_CHARS = 400
 _SAME_TASK_OVERLAP = 0.5
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
+_OF_VERSIONS: tuple[CommitKind, ...] = ("dependency", "release")
+"""Kinds of commits whose text is that of another project, or of what is in a release."""
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
 
 
@@ -139,7 +141,7 @@ def _explained(task: BuildTask, subject: Subject) -> Finding | None:
     if _MERGED_REQUEST.match(title):  # its body begins with the request's title
         title, _, body = body.partition("\n")
     told, words = prose_of(body)
-    if words < LEAST_WORDS:
+    if words < LEAST_WORDS or task.kind in _OF_VERSIONS:
         return None
     kind = "restoration" if task.restores else "breaking" if subject.is_breaking else task.kind or "change"
     reason = f"its author explains it in {words} words"

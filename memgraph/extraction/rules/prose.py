@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memgraph.extraction.readers.commits import without_markup
 from memgraph.text import lazy_re as re
 
 _MAX_CHARS = 16_000
-_FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
-_CODE = re.compile(r"(?: {4}|\t|\s{0,3}(?:[>|$#]|diff --git |Traceback |<!--))")
+_FENCED = re.compile(r"^ {0,8}(```|~~~).*?(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"(?: {4}|\t|\s{0,3}(?:[>|$#]|diff --git |Traceback ))")
 _ITEM = re.compile(r"\s{0,12}(?:[-*+•]|\d{1,2}[.)])\s")
 _WORD = re.compile(r"(?<!\S)[A-Za-z][a-z']{0,30}(?=[\s.,;:!?)]|$)")
 
@@ -24,23 +25,21 @@ def prose_of(body: str) -> tuple[str, int]:
     """Return a body without code, quotations and tables, on one line, and its number of plain words outside of lists."""
     told: list[str] = []
     words = 0
-    for is_item, line in _lines(body[:_MAX_CHARS]):
+    for is_item, line in _lines(without_markup(_FENCED.sub("", body[:_MAX_CHARS]))):
         told.append(line)
         words += 0 if is_item else len(_WORD.findall(line))
     return " ".join(" ".join(told).split()), words
 
 
-def _lines(body: str) -> Iterator[tuple[bool, str]]:
+def _lines(text: str) -> Iterator[tuple[bool, str]]:
     """Yield (whether it belongs to a list, line) of what is prose."""
-    in_fence = in_item = False
-    for line in body.splitlines():
-        if _FENCE.match(line):
-            in_fence = not in_fence
-        elif not line.strip():
-            in_item = False
-        elif not in_fence and _ITEM.match(line):
+    in_item = False
+    for line in text.splitlines():
+        if _ITEM.match(line):
             in_item = True
             yield True, line
-        elif not in_fence and (in_item or not _CODE.match(line)):
+        elif not line.strip():
+            in_item = False
+        elif in_item or not _CODE.match(line):
             in_item = in_item and line[:1].isspace()
             yield in_item, line

@@ -136,6 +136,7 @@ def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
     [
         WHY,
         f"Closes #12\n\n* fix cart total\n\n{WHY}\n---------",
+        f"<details><summary>Why</summary>\n\n{WHY}</details>",
         f"{WHY}\n\n```\nfor cart in carts:\n    price(cart)\n```\n\n    price(cart)\n\n> As said before.",
     ],
 )
@@ -146,6 +147,7 @@ def test_a_change_is_kept_that_its_author_explains(body: str) -> None:
     assert WHY in memory.content
     assert "price(cart)" not in memory.content
     assert "As said" not in memory.content
+    assert "<" not in memory.content
     assert memory.reason.startswith("its author explains it in ")
 
 
@@ -166,8 +168,10 @@ def test_lists_code_quotations_and_names_explain_nothing(body: str) -> None:
     assert kinds(commits({"description": "fix: cart total", "output": body})) == []
 
 
-@pytest.mark.parametrize("task", [{"agent_name": "dependabot[bot]"}, {"repeats": SHA % 0xFEED}])
-def test_what_a_bot_made_or_a_merge_repeats_is_skipped(task: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "task", [{"agent_name": "dependabot[bot]"}, {"repeats": SHA % 0xFEED}, {"kind": "dependency"}, {"kind": "release"}]
+)
+def test_what_a_bot_made_a_merge_repeats_or_others_released_is_skipped(task: dict[str, Any]) -> None:
     assert kinds(commits({"description": "Fix cart total", "output": WHY} | task)) == []
 
 
@@ -281,7 +285,7 @@ def test_content_fits_and_stands_on_one_line() -> None:
         assert "\n" not in candidate.memory.content
 
 
-@pytest.mark.parametrize("unit", ["a", "A.", "instead of ", "1. run\n", '"', "a -> "])
+@pytest.mark.parametrize("unit", ["a", "A.", "instead of ", "1. run\n", '"', "a -> ", "```\n", "<!-- "])
 def test_hostile_text_costs_little(unit: str) -> None:
     def extract(length: int) -> None:
         text = unit * (length // len(unit))
