@@ -447,15 +447,13 @@ class Projector:
         if changes is None:
             return False
         followers = [
-            row
+            Change("Memory", key, row, row)
             for change in changes
             if change.table == "Memory" and change.new is None
             for key in index.followers(str(change.key))
             if (row := self.rows.get("Memory", key)) is not None
         ]
-        index.apply(changes)
-        for row in followers:
-            index.put(row, row)
+        index.apply([*changes, *followers])
         self._show(index, now)
         return True
 
