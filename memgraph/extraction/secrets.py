@@ -280,13 +280,13 @@ def _redact_any(value: Any) -> Redacted[Any]:
 def _collect(value: Any, texts: list[str]) -> None:
     if isinstance(value, str):
         texts.append(value)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _collect(item, texts)
     elif isinstance(value, BaseModel | Mapping):
         for item in (vars(value) if isinstance(value, BaseModel) else value).values():
             if type(item) not in _NO_TEXT:
                 _collect(item, texts)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _collect(item, texts)
 
 
 def _suspected(text: str, names: Sequence[str], goes_on: re.Pattern[str]) -> list[tuple[int, int]]:

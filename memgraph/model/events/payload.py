@@ -139,14 +139,19 @@ class OfOneMemory(Payload):
 
 def sparse(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values without None and empty lists, and models as dictionaries, in nested ones too."""
-    return {name: _sparse(value) for name, value in values.items() if value is not None and value != []}
+    return {
+        name: value if type(value) in _PLAIN else _sparse(value)
+        for name, value in values.items()
+        if value is not None and value != []
+    }
+
+
+_PLAIN = frozenset({str, int, float, bool})
 
 
 def _sparse(value: Any) -> Any:
-    if isinstance(value, str | int | float):
-        return value
     if isinstance(value, list):
-        return [_sparse(one) for one in value]
+        return [one if type(one) in _PLAIN else _sparse(one) for one in value]
     if isinstance(value, BaseModel):
         return sparse(vars(value))
     return sparse(value) if isinstance(value, dict) else value

@@ -57,9 +57,8 @@ def rows_in_use(index: Index) -> dict[int, str]:
 
 def checked_vectors(vectors: list[Vector], model: VectorModel) -> list[Vector]:
     """Return vectors after validation, as `checked_vector` does; many at once."""
-    if all(
-        isinstance(one, np.ndarray) and (one.shape, one.dtype) == ((model.dimension,), np.float32) for one in vectors
-    ):
+    size = model.dimension
+    if all(isinstance(one, np.ndarray) and one.dtype == np.float32 and one.shape == (size,) for one in vectors):
         rows = np.stack(vectors)
         if np.isfinite(rows).all() and rows.any(axis=1).all():
             return vectors
