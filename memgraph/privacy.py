@@ -87,8 +87,11 @@ _HOLDINGS = (
     r"(?:salary|income|wages?|net worth|mortgage|pension|bank balance|bank account|savings account|credit score|credit card debt|debts?|"
     r"tax returns?|inheritance|overdraft|student loans?)"
 )
-_OF_MONEY = re.compile(rf"{_HOLDINGS}|earn|owe|mak|made|paid")
-"""What every text in lower case has that concerns money."""
+_OF_MONEY = (
+    "salary", "income", "wage", "worth", "mortgage", "pension", "bank", "savings", "credit", "debt", "tax", "inherit", "overdraft", "loan",
+    "earn", "owe", "mak", "made", "paid",
+)  # fmt: skip
+"""One of these is in every text in lower case that concerns money."""
 _POSSESSIVE = r"\b(?:(?i:my|our|his|her|their|the (?:user|client|customer)'s)|[A-Z][a-z]+'s)"
 _MONEY = re.compile(
     rf"{_POSSESSIVE}(?: \w+){{0,2}} (?i:{_HOLDINGS})\b|"
@@ -96,6 +99,8 @@ _MONEY = re.compile(
     rf"(?i:\b(?:I|he|she|{_RELATIVE}) (?:makes?|made|earns?|earned|(?:am|is|was|gets?|got) paid) (?:about |around |over |only )?"
     r"(?:[$€£]\s?\d[\d,.]*\s?k?|\d[\d,.]*\s?(?:k|grand|dollars|euros|pounds|USD|EUR|GBP)|\d{2,3},?\d{3}) (?:a|an|per|each) (?:hour|day|week|month|year|annum)\b)"
 )
+_LONG_NUMBER = re.compile(r"\d(?:[ -]?\d){8}")
+"""What every social security and card number has; searching it takes a tenth of the time."""
 _SSN = re.compile(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
 _CARD = re.compile(
@@ -107,6 +112,10 @@ _NAMED_NUMBER = re.compile(
     r"(?i:\b(?:passport|driver'?s? licen[cs]e|national insurance|social security|ssn|nhs|tax id(?:entification)?|identity card|id card)"
     r"(?: (?:number|no\.?|#))?(?: is|:)?) (?=[A-Z0-9 -]*\d)[A-Z0-9][A-Z0-9 -]{5,}"
 )
+
+
+_OF_NUMBERS = ("passport", "licen", "insurance", "security", "ssn", "nhs", "tax id", "card")
+"""One of these is in every text in lower case that names a number."""
 
 
 class Finding(NamedTuple):
@@ -138,7 +147,8 @@ def known_domain(domain: str | None) -> str:
 
 def text_of(memory: AgentMemory, fields: Iterable[str] = TEXT_FIELDS) -> str:
     """Return the texts of some fields of a memory, one a line."""
-    return "\n".join(text for name in fields for text in _texts(vars(memory).get(name)))
+    values = vars(memory)
+    return "\n".join(text for name in fields if (value := values.get(name)) for text in _texts(value))
 
 
 def strictest(*tiers: PrivacyTier) -> PrivacyTier:
@@ -157,18 +167,23 @@ def domain_of(*memories: tuple[PrivacyTier, str | None]) -> str | None:
 
 def finding_of(text: str) -> Finding | None:
     """Return what a text plainly concerns, the strictest first; None if nothing. Linear in the length of the text."""
-    if _SSN.search(text) or _NAMED_NUMBER.search(text):
+    lowered, has_long_number = lower(text), _LONG_NUMBER.search(text)
+    if (has_long_number and _SSN.search(text)) or (_has(lowered, _OF_NUMBERS) and _NAMED_NUMBER.search(text)):
         return Finding("private", "identity", "an identity number")
     if any(_is_iban(found.group()) for found in _IBAN.finditer(text)):
         return Finding("private", "identity", "an account number")
-    if any(_passes_luhn(found.group()) for found in _CARD.finditer(text)):
+    if has_long_number and any(_passes_luhn(found.group()) for found in _CARD.finditer(text)):
         return Finding("private", "identity", "a card number")
-    lowered = lower(text)
-    if _DIAGNOSED.search(text) or any(_is_of_a_person(text, found) for found in _CONDITION.finditer(lowered)):
+    is_diagnosed = "diagnosed with" in lowered and _DIAGNOSED.search(text)
+    if is_diagnosed or any(_is_of_a_person(text, found) for found in _CONDITION.finditer(lowered)):
         return Finding("private", "health", "a health matter")
-    if _OF_MONEY.search(lowered) and _MONEY.search(text):
+    if _has(lowered, _OF_MONEY) and _MONEY.search(text):
         return Finding("sensitive", "financial", "money matters")
     return None
+
+
+def _has(lowered: str, words: Iterable[str]) -> bool:
+    return any(word in lowered for word in words)
 
 
 def classified(memory: M) -> M:

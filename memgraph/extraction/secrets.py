@@ -5,7 +5,7 @@ Entropy is not used: hashes, ids and paths, which memories are about, look as ra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
@@ -190,7 +190,7 @@ _SIGN_AT_BEGIN = re.compile(rf"\b(?:{'|'.join(re.escape(sign) for sign in sorted
 _LONG_WORD = re.compile(rf"(?<!\S)\S{{{_SHORTEST_WORD},}}")
 _NAMES = [
     (
-        re.compile("|".join(words)),
+        words,
         re.compile(goes_on),
         [_Form("secret", (), re.compile(pattern)) for pattern in patterns],
     )
@@ -243,7 +243,8 @@ def _redact(text: str) -> tuple[str, list[str]]:
         for start, stop in _suspected(text, names, goes_on):
             parts += [text[end:start], _without(text[start:stop], forms, kinds)]
             end = stop
-        text = "".join([*parts, text[end:]])
+        if parts:
+            text = "".join([*parts, text[end:]])
     return text, kinds
 
 
@@ -277,35 +278,39 @@ def _redact_any(value: Any) -> Redacted[Any]:
 
 
 def _collect(value: Any, texts: list[str]) -> None:
-    kind = type(value)
-    if kind is str:
+    if isinstance(value, str):
         texts.append(value)
-    elif kind in _NO_TEXT:
-        return
-    elif isinstance(value, BaseModel):
-        _collect(vars(value), texts)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            if type(item) not in _NO_TEXT:
-                _collect(item, texts)
     elif isinstance(value, list | tuple):
         for item in value:
             _collect(item, texts)
+    elif isinstance(value, BaseModel | Mapping):
+        for item in (vars(value) if isinstance(value, BaseModel) else value).values():
+            if type(item) not in _NO_TEXT:
+                _collect(item, texts)
 
 
-def _suspected(text: str, names: re.Pattern[str], goes_on: re.Pattern[str]) -> list[tuple[int, int]]:
+def _suspected(text: str, names: Sequence[str], goes_on: re.Pattern[str]) -> list[tuple[int, int]]:
     """Return the parts of a text in which one of these names may be given a value."""
     lowered = lower(text)
+    ends = sorted((end - len(name), end) for name in names if name in lowered for end in _ends(lowered, name))
     found: list[tuple[int, int]] = []
-    for name in names.finditer(lowered):
+    for begin, end in ends:
         known = found[-1][1] if found else 0
-        if name.end() + _AFTER > known and goes_on.match(lowered, name.end()):
-            space = _SPACE.search(text, name.end() + _AFTER)
-            start, stop = max(0, name.start() - _BEFORE), space.start() if space else len(text)
+        if end + _AFTER > known and goes_on.match(lowered, end):
+            space = _SPACE.search(text, end + _AFTER)
+            start, stop = max(0, begin - _BEFORE), space.start() if space else len(text)
             if start < known:
                 start = found.pop()[0]
             found.append((start, stop))
     return found
+
+
+def _ends(text: str, name: str) -> Iterator[int]:
+    """Yield where each occurrence of a name ends."""
+    at = text.find(name)
+    while at >= 0:
+        yield at + len(name)
+        at = text.find(name, at + len(name))
 
 
 def _replaced(match: re.Match[str], kind: str) -> str:

@@ -23,6 +23,7 @@ import re
 import threading
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from snowballstemmer.english_stemmer import EnglishStemmer
@@ -101,11 +102,12 @@ def analyse(text: str) -> list[str]:
     Deterministic; never raises; time is linear in the length of the text. Thread-safe. The terms of the
     last 32,768 different white-space separated pieces of text are cached.
     """
-    terms: list[str] = []
-    for chunk in text.split():
-        # a long piece is a blob: it will not recur and would only fill the cache
-        terms += _terms_of(chunk) if len(chunk) <= MAX_TERM_CHARS else _split(chunk)
-    return terms
+    chunks = text.split()
+    if max(map(len, chunks), default=0) <= MAX_TERM_CHARS:
+        return list(chain.from_iterable(map(_terms_of, chunks)))
+    # a long piece is a blob: it will not recur and would only fill the cache
+    of_each = (_terms_of(chunk) if len(chunk) <= MAX_TERM_CHARS else _split(chunk) for chunk in chunks)
+    return list(chain.from_iterable(of_each))
 
 
 @lru_cache(maxsize=_CACHED_CHUNKS)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ MAX_WEIGHT = 2**15 - 1
 """Largest weight of a pair."""
 
 Ints = NDArray[np.int32]
+Integers = Sequence[int] | NDArray[Any] | int
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -82,17 +82,11 @@ class Multimap:
         self._known_until = 0
         self._longest_tail = max(_SHORT_TAIL, len(self._values) // _TAIL_SHARE)
 
-    def add(self, key: int, value: int, weight: int) -> None:
-        """Add a pair; the weight must not be 0."""
-        self.add_all({key: weight}, value)
-
-    def add_all(self, weights_by_key: Mapping[int, int], value: int) -> None:
-        """Add a pair of this value to each of some keys."""
-        keys, values, weights = self._tail
-        keys.extend(weights_by_key)
-        values.extend(repeat(value, len(weights_by_key)))
-        weights.extend(weights_by_key.values())
-        if len(keys) > self._longest_tail:
+    def add(self, keys: Integers, values: Integers, weights: Integers) -> None:
+        """Add pairs, or one; no weight may be 0."""
+        for part, new in zip(self._tail, (keys, values, weights), strict=True):
+            part.frombytes(np.asarray(new, dtype=part.typecode).tobytes())
+        if len(self._tail[0]) > self._longest_tail:
             self._merge()
 
     def _places(self, key: int) -> array[int] | None:
@@ -209,14 +203,15 @@ class Sequences:
         self._lengths = GrowingArray(np.int32, None if data is None else data["lengths"])
         self._codes = GrowingArray(np.int32, None if data is None else data["codes"])
 
-    def put(self, slot: int, codes: Sequence[int]) -> None:
-        """Set the terms of an existing slot or of the next one."""
-        if slot == len(self._starts):
-            self._starts.append(0)
-            self._lengths.append(0)
-        self._starts.values[slot] = len(self._codes)
-        self._lengths.values[slot] = len(codes)
-        self._codes.extend(np.array(codes, dtype=np.int32))
+    def put(self, slots: Ints, lengths: Ints, codes: Ints) -> None:
+        """Set the terms of slots: each one's are so many of the codes, which follow each other."""
+        more = int(slots.max()) + 1 - len(self._starts)
+        if more > 0:
+            self._starts.extend(np.zeros(more, dtype=np.int64))
+            self._lengths.extend(np.zeros(more, dtype=np.int32))
+        self._starts.values[slots] = len(self._codes) + np.cumsum(lengths) - lengths
+        self._lengths.values[slots] = lengths
+        self._codes.extend(codes)
 
     def get(self, slot: int) -> Ints:
         """Return a slot's terms; do not keep them across changes."""
@@ -243,19 +238,32 @@ class Names:
 
     def __init__(self, names: list[str] | None = None) -> None:
         self.names = names or []
-        self._codes = dict(zip(self.names, range(len(self.names)), strict=True))
+        self._codes = _Codes(self.names)
 
     def __len__(self) -> int:
         return len(self.names)
 
+    def codes(self, names: Iterable[str]) -> list[int]:
+        """Return the codes of names, assigning them if necessary."""
+        return list(map(self._codes.__getitem__, names))
+
     def code(self, name: str) -> int:
         """Return a name's code, assigning one if necessary."""
-        code = self._codes.get(name)
-        if code is None:
-            code = self._codes[name] = len(self.names)
-            self.names.append(name)
-        return code
+        return self._codes[name]
 
     def find(self, name: str | None) -> int:
         """Return a name's code, −1 if it has none."""
         return self._codes.get(name, -1) if name is not None else -1
+
+
+class _Codes(dict[str, int]):
+    """The places of names in a list, to which an unknown one is added."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(zip(names, range(len(names)), strict=True))
+        self._names = names
+
+    def __missing__(self, name: str) -> int:
+        code = self[name] = len(self._names)
+        self._names.append(name)
+        return code

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,55 +157,46 @@ class Index:
         texts : mapping, optional
             What `texts_of` found in the changes, to have most of the work done before.
         """
-        texts = texts or {}
+        rows = []
         for change in changes:
             if change.table == "Memory":
                 if change.new is None:
                     self.remove(str(change.key))
                 else:
-                    self.put(change.new, change.old, texts.get(str(change.key)))
-            elif change.table in RELATION_CODE and isinstance(change.key, tuple):
-                if change.old is None:
-                    self._link(change.table, change.key)
-                elif change.new is None:
-                    self._unlink(change.table, change.key)
-        self.refollow(change.new for change in changes if change.table == "Memory" and change.new)
+                    rows.append(change.new)
+        self._put(rows, texts_of(changes) if texts is None else texts)
+        links = [change for change in changes if change.table in RELATION_CODE]
+        self._link((change.table, change.key) for change in links if change.old is None)
+        for change in links:
+            if change.old is not None and change.new is None:
+                self._unlink(change.table, change.key)
 
-    def refollow(self, memories: Iterable[Row]) -> None:
-        """Find again the predecessors of rows that were put before them, as when a deleted memory is restored between them."""
-        previous = self.column("previous")
-        for row in memories:
-            slot = self.ids.find(row["id"])
-            if "previous_id" in row and previous[slot] < 0:
-                self._follow(slot, self._predecessor(row))
-
-    def build(self, memories: Iterable[Row], links: Iterable[tuple[str, Key]]) -> None:
+    def build(self, memories: Sequence[Row], links: Iterable[tuple[str, Key]] = ()) -> None:
         """Build the index from all current rows; it must be empty."""
-        for row in memories:
-            self.put(row)
-        for relation, key in links:
-            if isinstance(key, tuple):
-                self._link(relation, key)
+        self._put(memories, {row["id"]: text_of(row) for row in memories})
+        self._link(links)
 
-    def put(self, row: Row, old: Row | None = None, text: Text | None = None) -> None:
-        """Add a memory, or update its slot from its row."""
-        slot = self.ids.find(row["id"])
-        is_new = slot < 0
-        if is_new:
-            slot = self.ids.code(row["id"])
-            if slot == len(self._columns["seq"]):
-                self._columns = {
-                    name: np.concatenate(
-                        [column, np.full(max(slot, _SMALLEST), EMPTY.get(name, 0), dtype=column.dtype)]
-                    )
-                    for name, column in self._columns.items()
-                }
-        self._put_columns(slot, row)
-        if is_new or old is None or has_other_text(old, row):
-            if not is_new:
-                self._drop_text(slot)
-            self._put_text(slot, text_of(row) if text is None else text)
-        self.changed += 1
+    def _put(self, rows: Sequence[Row], texts: Mapping[str, Text]) -> None:
+        """Add memories, or update their slots: the columns from their rows, and the texts that are given."""
+        for memory_id in texts:
+            if (known := self.ids.find(memory_id)) >= 0:
+                self._drop_text(known)
+        slots = self.ids.codes(row["id"] for row in rows)
+        room = len(self._columns["seq"])
+        if len(self.ids) > room:
+            more = max(len(self.ids) - room, room)
+            self._columns = {
+                name: np.concatenate([column, np.full(more, EMPTY.get(name, 0), dtype=column.dtype)])
+                for name, column in self._columns.items()
+            }
+        values = [self._columns_of(row) for row in rows]
+        for name in values[0] if values else ():
+            self._columns[name][slots] = [one[name] for one in values]
+        for slot, row in zip(slots, rows, strict=True):
+            self._follow(slot, self._predecessor(row))
+        if texts:
+            self._put_texts(self.ids.codes(texts), list(texts.values()))
+        self.changed += len(rows)
 
     def touch(self, memory_id: str, *, access_count: int, accessed_at: str, anchor: float, anchored_at: str) -> None:
         """Apply an access before its commit."""
@@ -251,10 +242,10 @@ class Index:
         """Return the names, for a snapshot."""
         return {kind: getattr(self, kind).names for kind in _NAMES}
 
-    def _put_columns(self, slot: int, row: Row) -> None:
+    def _columns_of(self, row: Row) -> dict[str, Any]:
         project = row.get("project_id")
         place, made_by = row.get("vector_row", -1), row.get("embedding_model") if "vector_row" in row else None
-        values: dict[str, Any] = {
+        return {
             "is_live": True,
             "is_suppressed": row.get("is_suppressed", False),
             "is_archived": "archived_at" in row,
@@ -285,9 +276,6 @@ class Index:
             "invalid_days": epoch_days(row["invalid_at"]) if "invalid_at" in row else NEVER,
             "seq": row.get("seq", 0),
         }
-        for name, value in values.items():
-            self._columns[name][slot] = value
-        self._follow(slot, self._predecessor(row))
 
     def _predecessor(self, row: Row) -> int:
         """Return the slot of the memory before this one, or −1. A memory recorded later cannot be a predecessor."""
@@ -321,42 +309,49 @@ class Index:
         self.sequences.clear(slot)
         self.column("terms")[slot] = 0
 
-    def _put_text(self, slot: int, text: Text) -> None:
-        vocabulary = self.vocabulary.code
-        codes = [vocabulary(term) for term in text.terms]
-        self.sequences.put(slot, codes)
-        self.column("terms")[slot] = len(codes)
-        self.column("words")[slot] = text.words
-        self.postings.add_all({code: min(count, MAX_WEIGHT) for code, count in Counter(codes).items()}, slot)
-        for term in text.trigger:
-            self.triggers.add(vocabulary(term), slot, min(len(text.trigger), MAX_WEIGHT))
-        for name, is_about, phrases in text.entities:
-            code, weight = self.entities.code(name), 2 if is_about else 1
-            if is_about and code not in self.topics:
+    def _put_texts(self, known: Sequence[int], texts: Sequence[Text]) -> None:
+        """Give slots without a text those of their memories."""
+        slots = np.array(known, dtype=np.int32)
+        lengths = np.array([len(text.terms) for text in texts], dtype=np.int32)
+        codes = np.array(self.vocabulary.codes(chain.from_iterable(text.terms for text in texts)), dtype=np.int32)
+        self.sequences.put(slots, lengths, codes)
+        self.column("terms")[slots] = lengths
+        self.column("words")[slots] = [text.words for text in texts]
+        count = len(texts)
+        places = codes.astype(np.int64) * count + np.repeat(np.arange(count), lengths)
+        places, occurrences = np.unique(places, return_counts=True)
+        self.postings.add(places // count, slots[places % count], np.minimum(occurrences, MAX_WEIGHT))
+        for field, names, of_names, of_slots in (
+            ("trigger", self.vocabulary, self.triggers, None),
+            ("entities", self.entities, self.mentions, self.named),
+            ("agents", self.agent_names, self.agents, None),
+            ("tags", self.tag_names, self.tags, self.tagged),
+        ):
+            found = [(slot, *one) for slot, text in zip(known, texts, strict=True) for one in getattr(text, field)]
+            if found:
+                at, said, weights = zip(*found, strict=True)
+                of_names.add(named := names.codes(said), at, weights)
+                if of_slots is not None:
+                    of_slots.add(at, named, weights)
+        for entity, kind, name in chain.from_iterable(text.about for text in texts):
+            if (code := self.entities.find(entity)) not in self.topics:
                 self.topics.add(code)
-                for phrase in phrases:
-                    self.called.add(self.phrases.code(phrase), code, 1)
-            self.mentions.add(code, slot, weight)
-            self.named.add(slot, code, weight)
-        for agent in text.agents:
-            self.agents.add(self.agent_names.code(agent), slot, 1)
-        for tag in text.tags:
-            code = self.tag_names.code(tag)
-            self.tags.add(code, slot, 1)
-            self.tagged.add(slot, code, 1)
+                phrases = self.phrases.codes(phrases_of(kind, name))
+                self.called.add(phrases, [code] * len(phrases), [1] * len(phrases))
 
     def _scope(self, kind: str, name: str | None, project: str | None = None) -> int:
         return -1 if name is None else self.scopes.code(scope_name(kind, name, project))
 
-    def _link(self, relation: str, key: tuple[str, str]) -> None:
-        source, target = (self.ids.find(end) for end in key)
-        if source >= 0 and target >= 0:
-            weight = RELATION_CODE[relation]
-            self.links.add(source, target, weight)
-            self.links.add(target, source, -weight)
-            self.changed += 1
+    def _link(self, links: Iterable[tuple[str, Key]]) -> None:
+        ends = [(RELATION_CODE[relation], *map(self.ids.find, key)) for relation, key in links]
+        found = [(source, target, weight) for weight, source, target in ends if source >= 0 and target >= 0]
+        if found:
+            sources, targets, weights = (np.array(part) for part in zip(*found, strict=True))
+            self.links.add(sources, targets, weights)
+            self.links.add(targets, sources, -weights)
+            self.changed += len(found)
 
-    def _unlink(self, relation: str, key: tuple[str, str]) -> None:
+    def _unlink(self, relation: str, key: Key) -> None:
         source, target = (self.ids.find(end) for end in key)
         weight = RELATION_CODE[relation]
         self.links.remove(source, target, weight)
@@ -368,6 +363,7 @@ _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
 """Fields from which postings, mentions and agents are derived."""
+Weighted = list[tuple[str, int]]
 
 
 class Text(NamedTuple):
@@ -377,36 +373,36 @@ class Text(NamedTuple):
     ----------
     words : int
         Length of the content in words.
-    trigger : list of str
-        The different terms of a procedure's trigger, sorted.
-    entities : list of (str, bool, list of str)
-        Each one's name among the index's entities, whether the memory is about it, and if so its phrases.
+    trigger, entities, agents, tags : list of (str, int)
+        Names and their weights: the different terms of a procedure's trigger, sorted; entities as the index names them.
+    about : list of (str, str, str)
+        The entities that the memory is about, as the index names them, with their kinds and names.
     """
 
     terms: list[str]
     words: int
-    trigger: list[str]
-    entities: list[tuple[str, bool, list[str]]]
-    agents: Sequence[str]
-    tags: Sequence[str]
+    trigger: Weighted
+    entities: Weighted
+    agents: Weighted
+    tags: Weighted
+    about: list[tuple[str, str, str]]
 
 
 def text_of(row: Row) -> Text:
     """Return what a row's text and names say."""
+    trigger = sorted(set(analyse(row.get("trigger_pattern") or "")))
+    entities = [
+        (entity_name(one["kind"], one["name"], row.get("project_id")), one["kind"], one["name"], one.get("about"))
+        for one in row.get("entities", ())
+    ]
     return Text(
         analyse(indexed_text(row)),
         len(row["content"].split()),
-        sorted(set(analyse(row.get("trigger_pattern") or ""))),
-        [
-            (
-                entity_name(one["kind"], one["name"], row.get("project_id")),
-                is_about := bool(one.get("about")),
-                phrases_of(one["kind"], one["name"]) if is_about else [],
-            )
-            for one in row.get("entities", ())
-        ],
-        row.get("agents_involved", ()),
-        list(dict.fromkeys(map(canonical_name, row.get("tags", ())))),
+        [(term, min(len(trigger), MAX_WEIGHT)) for term in trigger],
+        [(name, 2 if is_about else 1) for name, _, _, is_about in entities],
+        [(agent, 1) for agent in row.get("agents_involved", ())],
+        [(tag, 1) for tag in dict.fromkeys(map(canonical_name, row.get("tags", ())))],
+        [(name, kind, said) for name, kind, said, is_about in entities if is_about],
     )
 
 

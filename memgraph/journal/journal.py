@@ -672,11 +672,13 @@ class Journal:
         self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
-            self.refresh()
-            _ = self.signing_key  # another process may have rotated to one that is missing here
-            self.present_baseline()  # a compaction or a purge by another process may have replaced it since it was read
-            self._check_baseline()
-            if self.has_changed():  # a head that was not believed, of events that are verified
+            with self.database.reading():
+                self.refresh()
+                _ = self.signing_key  # another process may have rotated to one that is missing here
+                self.present_baseline()  # a compaction or a purge by another process may have replaced it since it was read
+                self._check_baseline()
+                is_other_head = self.has_changed()
+            if is_other_head:  # one that was not believed, of events that are verified
                 with self.committing() as tx:
                     self.put_head(tx)
             yield

@@ -124,6 +124,17 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
 
         def __init__(self, **data: Any) -> None: ...
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Do what pydantic does, in a quarter of the time: there are neither extra fields nor private attributes."""
+        if deep:
+            return super().model_copy(update=update, deep=True)
+        copied, update = object.__new__(type(self)), update or {}
+        object.__setattr__(copied, "__dict__", {**self.__dict__, **update})
+        object.__setattr__(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__ | update.keys())
+        object.__setattr__(copied, "__pydantic_extra__", None)
+        object.__setattr__(copied, "__pydantic_private__", None)
+        return copied
+
     @classmethod
     def parse(cls, data: object) -> Self:
         """Validate a mapping or pass an instance through.

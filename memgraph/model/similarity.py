@@ -25,7 +25,7 @@ def _numbers(value: object, kind: Any) -> NDArray[Any]:
 
 def to_vector(value: object) -> NDArray[np.float32]:
     """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
-    vector = _numbers(value, np.float32)
+    vector = value if isinstance(value, np.ndarray) and value.dtype == np.float32 else _numbers(value, np.float32)
     if vector.ndim != 1 or vector.size == 0:
         raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
     if not np.isfinite(vector).all():

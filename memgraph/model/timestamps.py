@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _PLAINLY_VALID = re.compile(
@@ -51,6 +52,7 @@ def from_iso(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+@lru_cache(maxsize=4_096)
 def epoch_days(text: str) -> float:
     """Return the days since 1970-01-01 as a float, for arithmetic on many times at once."""
     return from_iso(text).timestamp() / _DAY_S

@@ -92,8 +92,7 @@ class ItemCache:
         index = self._indexes.pop(key, None)
         if index is None:
             index = Index()
-            for row in rows:
-                index.put({name: value for name, value in row.items() if name not in _SCOPES})
+            index.build([{name: value for name, value in row.items() if name not in _SCOPES} for row in rows])
             index.column("authority")[:] = [AUTHORITIES.index(_AUTHORITY[row["category"]]) for row in rows]
             index.column("is_saved")[:] = True
         self._indexes[key] = index

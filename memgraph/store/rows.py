@@ -283,26 +283,35 @@ class Rows:
         found = (tx.one(name, self._database.tenant) or () for name in ("tally_nodes", "tally_edges"))
         return list(chain.from_iterable(found))
 
-    def apply(self, changes: Iterable[Change], projection: Projection) -> None:
-        """Write changed rows and the state after them, in one transaction: all of it or, with an error, nothing. In one of this thread's, whoever catches the error rebuilds."""
+    def apply(self, changes: Iterable[Change], projection: Projection) -> str:
+        """Write changed rows and the state after them, and return what names the rebuild that they come from.
+
+        In one transaction: all of it or, with an error, nothing. In one of this thread's, whoever catches the error rebuilds.
+        """
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
             made, since, tally = state[1:] if state else (uuid4().hex, 0, _NOTHING)
             tally = self._write(tx, list(changes), projection.seq, tally)
             self._put_state(tx, State(projection, made, since, tally))
+        return made
 
-    def rebuild(self, changes: Iterable[Change], projection: Projection) -> None:
-        """Replace all rows and the state, in one transaction, or as a part of this thread's."""
+    def rebuild(self, changes: Iterable[Change], projection: Projection) -> str:
+        """Replace all rows and the state, in one transaction, or as a part of this thread's, and return what names them."""
+        made = uuid4().hex
         with self._database.writing(self._timeout_s) as tx:
             for name in ("clear_edges", "clear_nodes", "clear_gone"):
                 tx.run(name, self._database.tenant)
             tally = self._write(tx, list(changes), projection.seq, _NOTHING)
-            self._put_state(tx, State(projection, uuid4().hex, projection.seq, tally))
+            self._put_state(tx, State(projection, made, projection.seq, tally))
+        return made
 
     def _put_state(self, tx: Transaction, state: State) -> None:
         stated = {**state._asdict(), "projection": state.projection.as_row()}
         body = orjson.dumps({**stated, "key": self._seal.name})
-        tx.run("put_state", self._database.tenant, body, self._seal.code(body))
+        code = self._seal.code(body)
+        tx.run("put_state", self._database.tenant, body, code)
+        if self._sealed is not None:  # else the next look counts the rows
+            self._sealed = (body, code, self._seal.name), state
 
     def _write(self, tx: Transaction, changes: Sequence[Change], seq: int, tally: list[int]) -> list[int]:
         """Write changed rows, and return the tally with them."""

@@ -106,7 +106,7 @@ def merge_event(
     existing: AgentMemory, after: AgentMemory, *, candidate: AgentMemory, now: str, is_stored: bool = False
 ) -> MemoryMerged:
     """Return the event that changes a memory from one state to the other; it keeps the text of a duplicate that is not stored."""
-    old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
+    old = sparse(vars(record_of(existing, now=now, max_relevance=float("inf"))))
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
     is_lost = not is_stored and candidate.content not in (existing.content, after.content)
     return MemoryMerged(

@@ -107,7 +107,7 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
 def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
     """Return the event that changes a memory from one state to another."""
     now = after.updated_at or ""
-    old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
+    old = sparse(vars(record_of(before, now=now, max_relevance=float("inf"))))
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
     return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
 

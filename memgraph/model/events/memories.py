@@ -92,7 +92,7 @@ class Revision(OfOneMemory):
     def row_after(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the row with these changes."""
         kept = {name: value for name, value in row.items() if name not in self.cleared}
-        return {**kept, **sparse(self.changed.model_dump())}  # type: ignore[attr-defined]
+        return {**kept, **sparse(vars(self.changed))}
 
 
 class MemoryRevised(Revision, type="memory.revised", version=3):

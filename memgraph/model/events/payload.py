@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from memgraph.model.base import Strict
 from memgraph.model.ids import MemoryId
@@ -103,7 +103,7 @@ class Payload(Strict):
 
     def dump(self) -> dict[str, Any]:
         """Return the stored form, without None and empty lists, so that a new optional field changes no byte."""
-        return sparse(self.model_dump(exclude_none=True))
+        return sparse(vars(self))
 
 
 class UpkeepPayload(Payload):
@@ -137,17 +137,21 @@ class OfOneMemory(Payload):
         return [self.id]
 
 
-def sparse(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values without None and empty lists, in nested dictionaries too."""
-    kept: dict[str, Any] = {}
-    for name, value in values.items():
-        if value is None:
-            continue
-        kind = type(value)
-        if kind is dict:
-            kept[name] = sparse(value)
-        elif kind is not list:
-            kept[name] = value
-        elif value:
-            kept[name] = [sparse(item) if type(item) is dict else item for item in value]
-    return kept
+def sparse(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without None and empty lists, and models as dictionaries, in nested ones too."""
+    return {
+        name: value if type(value) in _PLAIN else _sparse(value)
+        for name, value in values.items()
+        if value is not None and value != []
+    }
+
+
+_PLAIN = frozenset({str, int, float, bool})
+
+
+def _sparse(value: Any) -> Any:
+    if isinstance(value, list):
+        return [one if type(one) in _PLAIN else _sparse(one) for one in value]
+    if isinstance(value, BaseModel):
+        return sparse(vars(value))
+    return sparse(value) if isinstance(value, dict) else value

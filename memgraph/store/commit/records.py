@@ -21,8 +21,9 @@ _RECORDED = frozenset(MemoryRecord.model_fields)
 
 def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
     """Return the record of a memory, with omitted fields filled in."""
-    given = ((name, value) for name, value in vars(memory).items() if name in _RECORDED)
-    fields = {name: value for name, value in given if value is not None and value != []}
+    fields = {
+        name: value for name, value in vars(memory).items() if value is not None and name in _RECORDED and value != []
+    }
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
     anchor = settled.get("relevance_anchor", anchor)  # set by an update
     if anchor > max_relevance:
@@ -69,7 +70,7 @@ def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
 
 def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
     """Return (changed, cleared): the difference between a row and a record."""
-    after = sparse(new.model_dump())
+    after = sparse(vars(new))
     changed = {name: value for name, value in after.items() if old.get(name) != value}
     cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
     return RecordPatch.parse(changed), cleared

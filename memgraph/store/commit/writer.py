@@ -61,7 +61,7 @@ from memgraph.store.commit.records import (
     with_vector,
 )
 from memgraph.store.commit.requests import check_effect, next_commit_id
-from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
+from memgraph.store.commit.vectors import VectorModel, check_model, checked_vectors, vector_model
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
 
@@ -364,9 +364,7 @@ class Writer:
         A memory that cannot be embedded is stored without a vector and found by text alone, and a notice says so; in
         text-only mode this is intended.
         """
-        vectors = [
-            None if memory.embedding is None else checked_vector(memory.embedding, self.model) for memory in memories
-        ]
+        vectors = [memory.embedding for memory in memories]
         # records are many, and found by their words until `embed_awaiting` comes to them
         lacking = [n for n, one in enumerate(memories) if vectors[n] is None and one.source not in RECORD_SOURCES]
         if not lacking or not self.embedder.dimension:
@@ -485,8 +483,7 @@ class Writer:
         vectors = [vector for writes in given for _, vector in writes if vector is not None]
         if vectors:
             check_model(self._projector.journal.named, made_by or self.embedder, in_use=self.embedder)
-            model = self.model
-            vectors = [checked_vector(vector, model) for vector in vectors]
+            vectors = checked_vectors(vectors, self.model)
         drafts = [
             CommitDraft(scope, [payload for payload, _ in writes], task_id=task_id, actor=actor)
             for (scope, task_id, _), writes in zip(parts, given, strict=True)

@@ -226,12 +226,12 @@ class Projector:
             return self._remake(commits[-1].after.seq)
         with timed(logger, logging.DEBUG, "wrote rows") as counts:
             try:
-                changes, after = self._write(events, commits[-1].after)
+                changes, after, made = self._write(events, commits[-1].after)
             except GraphError as error:
                 if type(error) is not GraphError:
                     raise
                 self._restore(error)  # a row is missing, which nothing that was read could tell
-                changes, after = self._write(events, commits[-1].after)
+                changes, after, made = self._write(events, commits[-1].after)
             index = self.loaded_index
             texts = {} if index is None else texts_of(changes)  # most of the index's work, while nobody waits
             counts |= {"events": len(events), "rows": len(changes)}
@@ -242,20 +242,18 @@ class Projector:
             if index is not None:
                 index.apply(changes, texts)
             self.named = named
-            self._show(index, after)
+            self._show(index, after, made)
 
         return show
 
-    def _write(self, events: Sequence[Event], end: Chain) -> tuple[list[Change], Projection]:
+    def _write(self, events: Sequence[Event], end: Chain) -> tuple[list[Change], Projection, str]:
         changes, after = project(events, end, self.projection, self.rows)
-        self.rows.apply(changes, after)
-        return changes, after
+        return changes, after, self.rows.apply(changes, after)
 
-    def _show(self, index: Index | None, projection: Projection) -> None:
+    def _show(self, index: Index | None, projection: Projection, made: str) -> None:
         self.projection = projection
         if index is not None:
-            state = self.rows.state()
-            index.offset = IndexOffset(projection.seq, projection.signature, state.made if state else "")
+            index.offset = IndexOffset(projection.seq, projection.signature, made)
             self._index = index
 
     def catch_up(self, progress: Progress | None = None) -> None:
@@ -288,9 +286,10 @@ class Projector:
             self.rebuild(progress)
 
     def _is_at_end(self) -> bool:
-        if self.journal.has_changed():
-            self.journal.refresh()
-        state, tail = self._usable_state(), self.journal.tail
+        with self.database.reading():
+            if self.journal.has_changed():
+                self.journal.refresh()
+            state, tail = self._usable_state(), self.journal.tail
         if state is None or (state.projection.seq, state.projection.signature) != (tail.seq, tail.signature):
             return False
         self._see(state.projection)
@@ -379,12 +378,12 @@ class Projector:
     def _remake(self, until_seq: int, progress: Progress | None = None) -> Callable[[], None]:
         """Replay the verified journal up to an event into new rows and a new index, inside a transaction; return what shows them."""
         changes, projection = replayed(self.journal, until_seq, progress)
-        self.rows.rebuild(changes, projection)
+        made = self.rows.rebuild(changes, projection)
         index, named = _index_of(changes), self.journal.named
 
         def show() -> None:
             self.named = named
-            self._show(index, projection)
+            self._show(index, projection, made)
 
         return show
 
@@ -447,22 +446,20 @@ class Projector:
         if changes is None:
             return False
         followers = [
-            row
+            Change("Memory", key, row, row)
             for change in changes
             if change.table == "Memory" and change.new is None
             for key in index.followers(str(change.key))
             if (row := self.rows.get("Memory", key)) is not None
         ]
-        index.apply(changes)
-        for row in followers:
-            index.put(row, row)
-        self._show(index, now)
+        index.apply([*changes, *followers])
+        self._show(index, now, offset.made)
         return True
 
     def _built(self) -> Index:
         """Return the index of all rows."""
         index = _index_of(self._checked_rows())
-        self._show(index, self.projection)
+        self._show(index, self.projection, self.rows.mark(self.projection.seq) or "")
         return index
 
     def check(self) -> None:

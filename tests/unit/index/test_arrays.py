@@ -133,12 +133,16 @@ def test_names_get_codes_in_the_order_of_first_use() -> None:
     assert Names(names.names).code("a") == 1
 
 
+def put(sequences: Sequences, slot: int, codes: list[int]) -> None:
+    sequences.put(*(np.array(one, dtype=np.int32) for one in ([slot], [len(codes)], codes)))
+
+
 def test_replaced_lists_are_not_in_the_next_snapshot() -> None:
     sequences = Sequences()
     for slot, codes in enumerate(([1, 2, 3], [], [4, 5])):
-        sequences.put(slot, codes)
+        put(sequences, slot, codes)
     for number in range(50):
-        sequences.put(0, [number, number])
+        put(sequences, 0, [number, number])
     sequences.clear(2)
 
     data = sequences.arrays()
@@ -146,5 +150,5 @@ def test_replaced_lists_are_not_in_the_next_snapshot() -> None:
     assert data["codes"].tolist() == [49, 49]
     for kept in (sequences, Sequences(data)):
         assert [kept.get(slot).tolist() for slot in range(3)] == [[49, 49], [], []]
-    sequences.put(2, [7])
+    put(sequences, 2, [7])
     assert [sequences.get(slot).tolist() for slot in range(3)] == [[49, 49], [], [7]]

@@ -88,12 +88,13 @@ drawn = st.lists(st.tuples(TAGS, st.sampled_from(["P", "Q", None]), st.booleans(
 
 
 def built(memories: list[tuple[list[str], str | None, bool, bool]]) -> tuple[Index, Any, Any]:
-    index = Index()
+    index, rows = Index(), []
     when = "2026-02-01T09:00:00.000Z"
     for number, (tags, project, _, _) in enumerate(memories, start=1):
         row = {"id": str(UUID(int=number)), "type": "episodic", "content": "x", "tags": tags, "seq": number}
         row |= {"relevance_anchor": 1.0, "relevance_at": when, "created_at": when, "occurred_at": when}
-        index.put({**row, **({"project_id": project} if project else {})})
+        rows.append({**row, **({"project_id": project} if project else {})})
+    index.build(rows)
     members = np.array([is_member for _, _, is_member, _ in memories], dtype=np.bool_)
     return index, members, np.array([asks for _, _, _, asks in memories], dtype=np.bool_)
 
