@@ -7,12 +7,9 @@ from typing import Any
 
 from memgraph.extraction.error_text import error_lines, task_fingerprint
 from memgraph.extraction.readers.trials import changes_nothing
-from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.remedies import arguments_of, failures
-from memgraph.extraction.rules.session_steps import Step
 from memgraph.extraction.rules.subjects import content_words
-from memgraph.extraction.statements import sentences
+from memgraph.extraction.statements import NAMES, sentences
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep, Attempt
@@ -97,7 +94,6 @@ def from_trial(log: BuildEventLog) -> Iterator[Finding]:
             calls or asked or _lesson(task.reasoning, of=task.description) or _errors_of(task)
         ):
             yield _failure_of(task, what, calls, [said.context for said in log.user_interventions])
-    yield from failures([Step(call, place) for place, call in enumerate(calls)])
 
 
 def _was_in_vain(lesson: str, in_vain: Sequence[str]) -> bool:
@@ -213,9 +209,21 @@ def _shortfall(task: BuildTask, calls: Sequence[BuildTask], answers: Sequence[st
     if done := _changes(calls):
         held = f" The agent had stated: {rules}" if rules else ""
         name, _, _ = done[-1].command.partition("(")
-        told = ", ".join(one for one in arguments_of(done[-1].command) if len(one) <= _MAX_ARGUMENT_CHARS)
+        told = ", ".join(one for one in _arguments_of(done[-1].command) if len(one) <= _MAX_ARGUMENT_CHARS)
         return f"It ended with `{name}({told})`, which was wrong or not all that was needed.{held}"
     return f"Nothing was changed, which was not enough.{f' The agent had stated: {rules}' if rules else ''}"
+
+
+def _arguments_of(call: str) -> list[str]:
+    """Return the arguments of a call, each as it is written."""
+    depth, start, found = 0, 0, []
+    inside = call[:8_000].partition("(")[2].removesuffix(")")
+    for place, sign in enumerate(inside):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            found.append(inside[start:place].strip())
+            start = place + 1
+    return [*found, inside[start:].strip()]
 
 
 def _shortened(text: str) -> str:

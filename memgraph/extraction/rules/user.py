@@ -18,9 +18,8 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
-from memgraph.extraction.statements import sentences
+from memgraph.extraction.statements import NAMES, sentences
 from memgraph.text import lazy_re as re
 
 StatementKind = Literal["instruction", "statement"]
