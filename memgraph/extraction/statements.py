@@ -80,10 +80,6 @@ _CORRECTION = re.compile(
     r"chang(?:e|ed) .{1,60} (?:to|from)|instead|abort\w{0,3}|cancel\w{0,4}|stopped|rolled back|roll back|denied|disapprov\w{1,3}|fix(?:ed)?)\b",
     re.IGNORECASE,
 )
-NAMES = re.compile(
-    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.~-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
-)
-"""Something that can be looked up: code, a path, a number, a quotation."""
 _STEP = re.compile(r"^\s{0,8}(?:(?:step )?(\d{1,2})[.):]|[Ss]tep (\d{1,2})\b[.: ]?)\s{1,4}(\S.{1,300})")
 _IMPERATIVE = re.compile(
     r"^`?(?:run|open|set|install|create|copy|delete|remove|add|stop|start|restart|check|verify|make|build|deploy|push|pull|call|update|"

@@ -17,7 +17,7 @@ from typing import Any
 
 from memgraph.fold.fold import last_known
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, troubles
+from memgraph.lifecycle.errors import Trouble, remedy_of, troubles
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
     Deletions,

@@ -114,9 +114,9 @@ class TestLearned:
         learn_procedures(store)
         made = store.get_memory(list_proposals(store)[0].id)
         assert [(known.error, known.fix) for known in made.common_errors] == [
-            ("KeyError: '…'", "ask for the order first")
+            ("KeyError: …", "ask for the order first")
         ]
-        assert "If “KeyError: '…'” comes up: ask for the order first." in made.content
+        assert "If “KeyError: …” comes up: ask for the order first." in made.content
 
     def test_errors_of_sessions_and_of_the_episodes_themselves_are_found_too(self, store: Store) -> None:
         fix = {"type": "KeyError", "message": "KeyError: 'id'", "resolution": "ask for the order first"}
