@@ -510,7 +510,7 @@ def test_phases_of_the_lifecycle_leave_writing_to_the_runner():
     assert {name for name in STORE_WRITES if hasattr(AgentMemoryStore, name)} == STORE_WRITES
     assert every_module(writes_beside_the_runner) == []
     runner = MODULES[RUNNER].read_text("utf-8")
-    assert writes_beside_the_runner(runner, "memgraph.lifecycle.errors.antipatterns"), "the runner commits"
+    assert writes_beside_the_runner(runner, "memgraph.lifecycle.errors"), "the runner commits"
 
 
 def test_plans_are_pure():
@@ -520,7 +520,7 @@ def test_plans_are_pure():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("memgraph.lifecycle.errors.antipatterns", "store.commit('global', events)"),
+        ("memgraph.lifecycle.errors", "store.commit('global', events)"),
         ("memgraph.lifecycle.sleep", "with self._store.exclusive():\n    pass"),
         ("memgraph.lifecycle.contradictions.search", "store.supersede(one, by=other)"),
         ("memgraph.lifecycle.intake.consolidate", "store.commit('global', events)"),

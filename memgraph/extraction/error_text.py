@@ -14,7 +14,7 @@ _MAX_LINES = 20_000
 
 _NAMED = re.compile(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception|Fault|Panic)\b")
 _STRONG = re.compile(
-    r"^E\s{2,}\S|\b(?:error|fatal|panic(?:ked)?|exception|FAILED)\b\s?[:\[(]|^(?:error|fatal|FAILED|FAIL)\b|\bsegmentation fault\b",
+    r"^E\s{2,}\S|^--- FAIL:|\b(?:error|fatal|panic(?:ked)?|exception|FAILED)\b\s?[:\[(]|^(?:error|fatal|FAILED|FAIL)\b|\bsegmentation fault\b",
     re.IGNORECASE,
 )
 _WEAK = re.compile(
@@ -27,7 +27,7 @@ _NOISE = re.compile(
     r"\b(?:0 errors?|0 failed|0 failures|no errors?|without errors?)\b|^Traceback \(most recent", re.IGNORECASE
 )
 _ENDED = re.compile(
-    r"^(?:Error: )?(?:the )?(?:process|command|script|job|step)\b.{0,80}\b(?:exit(?:ed)?|completed|failed|terminated) (?:with )?(?:exit )?(?:code|status) \d+\W*$",
+    r"^(?:Error: )?(?:the )?(?:process|command|script|job|step)\b.{0,80}\b(?:exit(?:ed)?|completed|failed|terminated) (?:with )?(?:exit )?(?:code|status) \d+\W*$|^FAIL(?:\s+\S+\s+\d[\d.]*m?s)?$",
     re.IGNORECASE,
 )
 """A line that reports a failure without its reason."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memgraph.lifecycle import ConsolidationPipeline, collect, preview_collection, sleep
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.errors import analyse_errors
 from memgraph.model.base import Callback, checked
 from memgraph.model.results.learning import CompressionResult, ErrorAnalysis, SleepReport
 from memgraph.model.results.maintenance import CollectionResult, ResetResult, ResetScope

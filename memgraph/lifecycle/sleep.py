@@ -29,7 +29,7 @@ from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates
 from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
 from memgraph.lifecycle.distillation.requests import request_orders
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.feedback import learn_from_feedback
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures

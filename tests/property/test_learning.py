@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals

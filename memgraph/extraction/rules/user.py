@@ -18,7 +18,6 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import sentences
 from memgraph.text import lazy_re as re
@@ -26,6 +25,10 @@ from memgraph.text import lazy_re as re
 StatementKind = Literal["instruction", "statement"]
 
 _MAX_CHARS = 500
+_NAMES = re.compile(
+    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.~-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
+)
+"""Something that can be looked up: code, a path, a number, a quotation."""
 _MAX_STATEMENTS = 6
 _MOST_WORDS = 60
 _MOST_GENERAL_WORDS = 35
@@ -382,7 +385,7 @@ def _gist_of(text: str) -> _Gist:
         denies,
         takes_back,
         tuple(frozenset(content_words(part)) - _OF_LIFTING for part in lifting),
-        tuple(match[1].strip("`.") for match in _BANS.finditer(text) if NAMES.search(match[1])),
+        tuple(match[1].strip("`.") for match in _BANS.finditer(text) if _NAMES.search(match[1])),
     )
 
 

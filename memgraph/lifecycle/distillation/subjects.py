@@ -12,7 +12,7 @@ from memgraph.lifecycle.contradictions.resolution import still_open
 from memgraph.lifecycle.contradictions.search import open_questions
 from memgraph.lifecycle.counting.kept import kept_rules, projects_of
 from memgraph.lifecycle.counting.records import HOT_SPOT, MENDED, REVERTED
-from memgraph.lifecycle.errors.remedies import Trouble, troubles
+from memgraph.lifecycle.errors import Trouble, troubles
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of, in_order
 from memgraph.lifecycle.evidence.experience import Experience
 from memgraph.lifecycle.evidence.trials import task_of

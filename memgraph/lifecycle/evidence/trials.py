@@ -6,15 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.evidence.sentences import (
-    concrete,
-    in_general,
-    is_advice,
-    most_central,
-    requests,
-    sentences_of,
-    without_numbers,
-)
+from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
@@ -105,27 +97,21 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     )
     failed = len({build for row in rows for build in row.get("evidence_build_ids", ())})
     head = _head(rows[0], seen, f" of {name}" if is_name else "", solved, failed)
-    asked = [] if is_name else requests(in_general(sentences_of(asked_for)), room=_REQUEST_CHARS)
-    found = [f"{head}: “{' '.join(asked)}”" if asked else f"{head}."]
-    lesson: str | None = None
-    acted_on = _lesson([row.get("acted_on", "") for row in solved or ()])
-    acted_on = [one for one in acted_on if is_advice(one)] or acted_on
+    found = [f"{head}." if is_name else f"{head}: “{_short(asked_for, _REQUEST_CHARS)}”"]
+    acted_on = _first(solved or (), "acted_on")
     part = "lesson" if any(row.get("lesson") for row in rows) else "acted_on"
     by_evidence = sorted(rows, key=lambda row: -len(row.get("evidence_build_ids", ())))
-    said = _lesson([row.get(part, "") for row in by_evidence])
-    happened = [one for one in said if not is_advice(one)]
-    if is_name and len(said) > 1 and said[:1] == happened:
-        found, said = [f"{head}: “{happened[0]}”"], said[1:]
-    if acted_on and concrete(acted_on) == acted_on:
-        found.append(f"The trial that solved it acted on this: “{' '.join(acted_on)}”")
+    said = _first(by_evidence, part)
+    lesson = said if part == "lesson" and not acted_on else ""
+    if acted_on:
+        found.append(f"The trial that solved it acted on this: “{acted_on}”")
     elif said:
-        lesson = " ".join(said) if part == "lesson" else None
-        found.append(quoted_lesson(lesson) if lesson else f"What was acted on: “{' '.join(said)}”")
+        found.append(quoted_lesson(said) if lesson else f"What was acted on: “{said}”")
         if is_unsolved and len(by_evidence) + failed > 2:
             found.append("No trial has succeeded with it so far.")
-    decided = [] if acted_on else _lesson([row.get("explained", "") for row in solved or ()])
+    decided = "" if acted_on else _first(solved or (), "explained")
     if decided:
-        found.append(f"What decided the trial that solved it: “{' '.join(decided)}”")
+        found.append(f"What decided the trial that solved it: “{decided}”")
     called, is_decisive = _called(rows, solved or ())
     found += called
     error, met = _common_error(rows)
@@ -137,7 +123,7 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
         found.pop()
     text = whole_sentences(" ".join(found), MAX_CONTENT_CHARS)
-    is_told = lesson is not None and quoted_lesson(lesson) in text
+    is_told = bool(lesson) and quoted_lesson(lesson) in text
     is_solved = True if _is_failed(rows[0]) and solved else None
     return Trials(text, name if is_name else None, lesson if is_told else None, is_solved)
 
@@ -171,11 +157,13 @@ def _number(row: Row) -> int | None:
     return number if number is not None and number < len(_ORDINALS) else None
 
 
-def _lesson(texts: Sequence[str]) -> list[str]:
-    """Return one sentence or two of the first lesson that names something, rather than of those that fit any task."""
-    lessons = [in_general(sentences_of(text)) for text in texts if text]
-    said = next((own for lesson in lessons if (own := concrete(lesson))), lessons[0] if lessons else [])
-    return most_central(said, room=_LESSON_CHARS)
+def _first(rows: Sequence[Row], name: str) -> str:
+    """Return what the first of some trials that has it says in a field, in whole sentences."""
+    return next((_short(row[name], _LESSON_CHARS) for row in rows if row.get(name)), "")
+
+
+def _short(text: str, limit: int) -> str:
+    return whole_sentences(ended(" ".join(text.split())), limit)
 
 
 def _called(failed: Sequence[Row], solved: Sequence[Row]) -> tuple[list[str], bool]:
@@ -192,11 +180,13 @@ def _called(failed: Sequence[Row], solved: Sequence[Row]) -> tuple[list[str], bo
 
 def _common_error(rows: Sequence[Row]) -> tuple[str | None, int]:
     """Return the error that was the last one of at least two thirds of the trials, and of how many."""
-    errors = Counter[str]()
+    errors, texts = Counter[str](), dict[str, str]()
     for row in rows:
-        if row.get("last_error"):
-            errors[ended(without_numbers(row["last_error"]))] += _many([row])
-    error, met = next(iter(errors.most_common(1)), (None, 0))
+        if said := row.get("last_error"):
+            errors[failure_fingerprint(said)] += _many([row])
+            texts[failure_fingerprint(said)] = ended(said)
+    same, met = next(iter(errors.most_common(1)), ("", 0))
+    error = texts.get(same)
     return (error, met) if met >= min(2, len(rows)) and 3 * met >= 2 * _many(rows) else (None, 0)
 
 

@@ -39,7 +39,6 @@ from memgraph.lifecycle.generalisation.lessons import (
     generalised,
     has_lesson,
     is_change,
-    kind_of,
     said_again,
     shared_by,
     trials_of_one_task,
@@ -211,7 +210,6 @@ def _lesson(
         seen,
         times=times,
         solved=solved,
-        failed_builds=_failed_builds(reader, experience, evidence) if kind_of(central) == "recovery" else 0,
         against=len(against - evidence),
     )
     said: dict[str, Any] = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
@@ -227,6 +225,8 @@ def _lesson(
         "evidence_build_ids": [*gone, *fields["evidence_build_ids"]][-MAX_ITEMS:],
         "occurred_at": max(until, default=fields["occurred_at"]),
         "pattern": plain,
+        "incorrect_approach": None,  # up to 0.3 the analysis of errors had added these
+        "correct_approach": None,
         "reason": f"the same was seen {seen}",
         "asked": trials and trials.asked,
         "lesson": trials and trials.lesson,
@@ -243,7 +243,6 @@ def _lesson(
         [row["id"] for row in central],
         evidence,
         same,
-        quotes=None,  # the analysis of errors quotes in it
         besides=[row["id"] for row in solved or ()],
         replaces=replaces,
         worded=lambda: wording.of(central, str(plain), seen),
@@ -261,13 +260,6 @@ def _times(reader: Reader, experience: Experience, rows: Iterable[Row], gone: It
     return sorted(times.values())
 
 
-def _failed_builds(reader: Reader, experience: Experience, evidence: Iterable[str]) -> int:
-    """Return how many of the builds are known to have failed."""
-    project = experience.scope[0]
-    found = (reader.record("Build", natural_id("build", one, project_id=project)) for one in evidence)
-    return sum(build is not None and build.get("outcome") == "failure" for build in found)
-
-
 def _with_a_lesson(
     members: list[int], episodes: Sequence[Row], scope: _Scope, covered: frozenset[str]
 ) -> list[list[int]]:
@@ -282,8 +274,8 @@ def _with_a_lesson(
 def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
 
-    Changes of a history are left out, as their tags name files, and failures that a tool reported: the analysis of errors
-    tells of these, with the runs that passed.
+    Changes of a history are left out, as their tags name files, and what met an error, or was reported by a tool: the analysis of
+    errors tells of these, with what ended them.
     """
     by_task: dict[str, list[int]] = {}
     others: list[int] = []
@@ -291,7 +283,7 @@ def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Se
         task = task_of(row)
         if task is not None:
             by_task.setdefault(task, []).append(place)
-        elif not is_change(row) and not is_of_a_tool(row):
+        elif not (is_change(row) or is_of_a_tool(row) or row.get("errors_encountered")):
             others.append(place)
     number = {place: one for one, place in enumerate(others)}
     kept = [[number[place] for place in places if place in number] for places in settled]

@@ -17,16 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from memgraph.extraction.statements import reasons_in
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of
-from memgraph.lifecycle.evidence.sentences import (
-    in_general,
-    is_plain,
-    most_central,
-    sentences_of,
-    without_numbers,
-)
 from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
@@ -34,7 +26,8 @@ from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text, without_lead
 from memgraph.text.calendar import MONTHS, in_words
-from memgraph.text.sentences import ended, enumerated
+from memgraph.text.cutting import whole_sentences
+from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
 
 KINDS = (
@@ -113,7 +106,7 @@ def shared_sentence(rows: Sequence[Row]) -> str | None:
 
 def _stated(row: Row) -> dict[str, str]:
     """Return the sentences of a change that are long enough to say something, by their form for comparison."""
-    sentences = sentences_of(statement_of(row))
+    sentences = dict.fromkeys(ended(one) for one in split_sentences(statement_of(row), "quoted"))
     return {canonical_name(one.rstrip(".!")): one for one in sentences if len(one.split()) >= _LEAST_SHARED_WORDS}
 
 
@@ -222,7 +215,6 @@ _FRAMES: dict[str, str] = {
     "failure": "The same failed",
     "lesson": "Trials failed for the same reason",
     "recovery": "The same failed at first and then went well",
-    "undone": "The same failed at first and worked later",
     "solution": "The same was solved",
     "correction": "The user corrected the same",
     "insight": "The same was found out",
@@ -327,7 +319,6 @@ def generalised(
     *,
     times: Sequence[str] = (),
     solved: Sequence[Row] | None = None,
-    failed_builds: int = 0,
     against: int = 0,
 ) -> str | None:
     """Return the text of a generalisation, of at most 800 characters, whole sentences only; None if there is no lesson.
@@ -342,8 +333,6 @@ def generalised(
         When: of all builds that are its evidence, not only of the first that told each episode.
     solved : sequence of Row or None
         Of failed trials, as `of_trials` takes it.
-    failed_builds : int
-        Of recoveries: how many of the builds failed all the same.
     against : int
         In how many other builds the same ended otherwise.
     """
@@ -352,18 +341,13 @@ def generalised(
     if all(map(is_change, central)):
         stated = shared_sentence(central)
         return f"Stated {seen}{when(times)}: “{stated.removesuffix('.')}”." if stated else None
-    kind = "undone" if failed_builds else kind_of(central) or outcome
-    if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
+    kind = kind_of(central) or outcome
+    if kind not in _FRAMES:
         return None
-    many = seen.split(" ", 2)
-    told = f"{_FRAMES[kind]}{_at(shared)} {seen}"
-    if failed_builds:
-        which = "which" if f"{failed_builds:,}" == many[1] else f"{failed_builds:,} of which"
-        told += f", {which} failed all the same"
-    told += when(times)
+    told = f"{_FRAMES[kind]}{_at(shared)} {seen}{when(times)}"
     if len(central) == 1:
-        said = most_central(_repeatable(central[0]), room=_CASE_CHARS)
-        return f"{told}: {' '.join(said)}" if said else None
+        said = _account(central[0], _CASE_CHARS)
+        return f"{told}: {said}" if said else None
     accounts = _accounts(central)
     if not accounts:
         return None
@@ -399,16 +383,15 @@ def _at(shared: Shared) -> str:
 
 
 def _accounts(central: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Return what some of the episodes say, each something else than those before it: the one that gives a reason first."""
+    """Return what some of the episodes say, each something else than those before it, the most typical first."""
     found: list[tuple[str, Row, frozenset[str]]] = []
     for row in central[:_MOST_COMPARED]:
         limit = _EXAMPLE_CHARS if found else _CASE_CHARS
-        said = " ".join(most_central(_repeatable(row), room=limit))
+        said = _account(row, limit)
         words = _spoken(said)
         if said and all(overlap(words, other) < _ALIKE for _, _, other in found):
             found.append((said, row, words))
-    accounts = [(said, row) for said, row, _ in found[: 2 * _MOST_EXAMPLES]]
-    return sorted(accounts, key=lambda account: not reasons_in(account[0]))
+    return [(said, row) for said, row, _ in found[:_MOST_EXAMPLES]]
 
 
 def dated(row: Row) -> str:
@@ -439,29 +422,8 @@ def when(times: Sequence[str]) -> str:
     return f", from {first.removesuffix(last[-5:])} to {last}"
 
 
-def _repeatable(row: Row) -> list[str]:
-    """Return the sentences of an episode that may be repeated, in general terms."""
-    if row.get("worked_how"):
-        return in_general(sentences_of(_step_in_general(row)))
-    if is_trial(row):
-        return in_general(sentences_of(asked_and_learned(row)))
-    said = statement_of(row)
-    found = in_general(sentences_of(said))
-    is_terse = len(words_of(row)) > 1 and len(said) <= _EXAMPLE_CHARS and is_plain(said) and "…" not in said
-    return found or ([ended(said)] if is_terse else [])
-
-
-def _has_remedy(row: Row) -> bool:
-    """Return whether a recovery says what helped; a step of a session may have left it out, as it belongs to one case."""
-    if row.get("worked_how") != "instead":
-        return True
-    return bool(row.get("explained")) or "; what worked: " in _step_in_general(row)
-
-
-def _step_in_general(row: Row) -> str:
-    """Return what a step of a session that failed and worked later says, without what belongs to one case."""
-    told = {**row, "last_error": without_numbers(row["last_error"])}
-    if row["worked_how"] == "instead":
-        worked = row["worked"].replace("… ", "").replace(" …", "")
-        told["worked"] = worked if is_plain(worked.strip("`")) else None
-    return step_text(told)
+def _account(row: Row, limit: int) -> str:
+    """Return what an episode says in whole sentences; nothing if its first one is too long, or says nothing."""
+    told = step_text(row) if row.get("worked_how") else asked_and_learned(row) if is_trial(row) else statement_of(row)
+    said = whole_sentences(ended(" ".join(told.split())), limit)
+    return said if "…" not in said and len(words_of(row)) > 1 else ""

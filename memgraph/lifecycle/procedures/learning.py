@@ -10,14 +10,13 @@ without its words. If its episodes return, so does its former text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 from typing import Any
 
 from memgraph.fold.fold import last_known
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, troubles
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
     Deletions,
@@ -25,7 +24,6 @@ from memgraph.lifecycle.evidence.evidence import (
     TimeIsUp,
     confidence_of,
     is_true,
-    may_quote,
     never,
     read_scope,
     revision,
@@ -43,20 +41,19 @@ from memgraph.lifecycle.evidence.reconcile import (
     known_of,
     reconcile,
 )
-from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, builds_of, ways
+from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, ways
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.records import FADED, LEARNING, ProceduresLearned
-from memgraph.model.memory import AgentMemory, ErrorFix, ProceduralMemory, id_of
+from memgraph.model.memory import AgentMemory, ProceduralMemory, id_of
 from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write
 from memgraph.store.outcomes import measurement, usage_counts, usage_factor
 from memgraph.store.query import Reader
-from memgraph.text.cutting import cut, whole_sentences
-from memgraph.text.sentences import ended
+from memgraph.text.cutting import whole_sentences
 
 SOURCE = "procedures"
 """The `source` of procedures learned here."""
@@ -83,14 +80,7 @@ _OF_THE_EVIDENCE = (
 )
 
 
-_MOST_ERRORS = 5
-_MOST_QUOTED = 20
-"""Maximum number of episodes linked as sources of an error's name."""
-_COMMON = 2
-"""Minimum number of builds with an error before it is a common one."""
 _MOST_AGENTS = 50
-_MOST_SEARCHED = 200
-"""Number of latest episodes, and of failures, in whose builds errors are looked for."""
 
 
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
@@ -128,15 +118,9 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
         same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
-    by_build: dict[str, list[Row]] = {}
-    for row in episodes.values():
-        for build in builds_of(row):
-            by_build.setdefault(build, []).append(row)
     doubtful = [row["id"] for row in procedural if _is_unconvincing(view, row)]
     away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
-    drawn = {
-        place: _lesson(view, scope, way, same.get(place), by_build, away, doubtful) for place, way in enumerate(found)
-    }
+    drawn = {place: _lesson(view, scope, way, same.get(place), away, doubtful) for place, way in enumerate(found)}
     wanted = [lesson for lesson in drawn.values() if lesson]
     followed = {lesson.of.id for lesson in wanted if lesson.of}
     left = [one for one in known if one.id not in followed]
@@ -193,16 +177,15 @@ def _lesson(
     scope: Scope,
     way: Way,
     known: Known | None,
-    by_build: Mapping[str, Sequence[Row]],
     away: Mapping[str, Any],
     doubtful: Sequence[str],
 ) -> Lesson | None:
     """Return the procedure of a way; None if it is none, or if a known one is to stay as it is."""
     members = sorted(attempt.row["id"] for attempt in way.supporters)
     joined = [attempt.builds for attempt in way.supporters if known is None or attempt.row["id"] not in known.members]
-    fields, quoted = skill_of(way, by_build, scope)
+    fields = skill_of(way, scope)
     key = "\x1f".join(["procedure", scope[0] or "", scope[1] or "", *members])
-    lesson = Lesson(key, fields, members, frozenset[str]().union(*joined), known, quoted, kind=ProceduralMemory)
+    lesson = Lesson(key, fields, members, frozenset[str]().union(*joined), known, kind=ProceduralMemory)
     if known is None or known.gone:
         counts = {"tried": way.tried, "succeeded": way.succeeded}
         fields |= {"archived_at": view.now, "archive_reason": PROPOSED, "access_count": 0}
@@ -243,7 +226,7 @@ def _brought_up(
     del fields["success_rate"]  # usage counts towards it
     if is_in_force and _is_outside(fields) and not _is_outside(known.row):
         # what comes from outside is evidence for what was approved, but adds no words to it
-        fields |= {"common_errors": before.common_errors, "trust_class": before.trust_class}
+        fields |= {"trust_class": before.trust_class}
     fields = _text_fields(view, known, before, fields)
     if is_in_force and not known.lost:
         # repetitions are merged into the procedure in force, so no episode records their builds
@@ -269,12 +252,13 @@ def _text_fields(view: View, known: Known, before: ProceduralMemory, fields: dic
         return fields
     trigger, steps = approved.get("trigger_pattern"), list(approved.get("steps", ()))
     told = {name: fields[name] for name in _OF_THE_EVIDENCE} | {"trigger_pattern": trigger, "steps": steps}
-    is_own = text_of(before.trigger_pattern or "", before.steps, before.common_errors) == before.content
+    own = text_of(before.trigger_pattern or "", before.steps)
+    is_own = own == before.content or (bool(before.common_errors) and before.content.startswith(own))
     if known.reason == LAPSED:
         told |= {name: list(approved.get(name, ())) for name in _LISTS}
     elif not is_own or before.is_pinned:  # somebody has changed the text
         return told
-    return told | {"content": text_of(trigger or "", steps, fields["common_errors"])}
+    return told | {"content": text_of(trigger or "", steps)}
 
 
 def _state(view: View, known: Known, way: Way, before: ProceduralMemory, steps: list[str], new: int) -> dict[str, Any]:
@@ -353,26 +337,19 @@ def _is_unconvincing(view: View, row: Row) -> bool:
     return is_doubtful or counts["override_count"] >= MOST_OVERRIDES
 
 
-def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return the fields of a procedure composed from its evidence, and the ids of memories it quotes besides.
-
-    Parameters
-    ----------
-    by_build : mapping
-        Episodes by build: errors on the way are looked for among them.
-    """
+def skill_of(way: Way, scope: Scope) -> dict[str, Any]:
+    """Return the fields of a procedure composed from its evidence."""
     rows = [attempt.row for attempt in way.supporters]
     trigger = " ".join(way.trigger)
-    errors, quoted = _errors(way, by_build)
     agents = dict.fromkeys(agent for row in rows for agent in row.get("agents_involved", ()))
-    fields = {
+    return {
         **fields_of(rows, scope, SOURCE),
-        "content": text_of(trigger, way.steps, errors),
+        "content": text_of(trigger, way.steps),
         "trigger_pattern": trigger,
         "steps": list(way.steps),
         "prerequisites": _shared(rows, "prerequisites", "constraints"),
         "exit_criteria": _shared(rows, "exit_criteria"),
-        "common_errors": errors,
+        "common_errors": [],  # up to 0.3 what helped against errors on the way stood here: the analysis of errors tells it
         "outcome": "positive",
         "confidence": confidence_of(len(way.builds)),
         "success_rate": round(way.succeeded / way.tried, 6),
@@ -383,18 +360,12 @@ def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope) -> t
         ][:6],
         "reason": "the same steps led to success again and again",
     }
-    return fields, quoted
 
 
-def text_of(trigger: str, steps: Sequence[str], errors: Sequence[ErrorFix]) -> str:
-    """Return the text of a procedure: trigger, steps, and remedies for as many errors as fit."""
+def text_of(trigger: str, steps: Sequence[str]) -> str:
+    """Return the text of a procedure: trigger and steps."""
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
-    text = f"How to go about “{trigger}”: {numbered}."
-    for error in errors:
-        known = f" If “{cut(error.error, 120)}” comes up: {ended(whole_sentences(error.fix, 160))}"
-        if len(text) + len(known) <= MAX_CONTENT_CHARS:
-            text += known
-    return whole_sentences(text, MAX_CONTENT_CHARS)
+    return whole_sentences(f"How to go about “{trigger}”: {numbered}.", MAX_CONTENT_CHARS)
 
 
 def _shared(rows: Sequence[Row], *names: str) -> list[str]:
@@ -403,39 +374,6 @@ def _shared(rows: Sequence[Row], *names: str) -> list[str]:
     return [
         value for value, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)
     ]
-
-
-def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> tuple[list[ErrorFix], frozenset[str]]:
-    """Return the errors met where this way was followed, with remedies, most frequent first; and the ids of their sources."""
-    latest = (*way.supporters[-_MOST_SEARCHED:], *way.failures[-_MOST_SEARCHED:])
-    gone = {build: None for attempt in latest for build in sorted(attempt.builds)}
-    sources = [attempt.row for attempt in way.supporters]
-    rows = {
-        row["id"]: row
-        for build in gone
-        for row in by_build.get(build, ())
-        if row["type"] == "episodic" and may_quote(row, sources)
-    }
-    own = {attempt.row["id"] for attempt in way.supporters}
-    found = [
-        (len(trouble.builds), trouble.name, *fix, trouble)
-        for trouble in troubles(sorted(rows.values(), key=lambda row: row["seq"]))
-        if len(trouble.builds) >= _COMMON and (fix := _fix(trouble, own))
-    ]
-    best = sorted(found, key=lambda entry: (-entry[0], entry[1]))[:_MOST_ERRORS]
-    quoted = frozenset(
-        one
-        for _, _, _, by, trouble in best
-        for one in (by, *[row["id"] for row in (*trouble.failed, *trouble.mended)][:_MOST_QUOTED])
-    )
-    return [ErrorFix(error=error, fix=said) for _, error, said, _, _ in best], quoted - own
-
-
-def _fix(trouble: Trouble, own: Set[str]) -> tuple[str, str] | None:
-    """Return the remedy and the id of its source; the procedure's own evidence has it among its steps."""
-    return next(
-        ((said, row["id"]) for row in trouble.mended if row["id"] not in own and (said := remedy_of(row))), None
-    )
 
 
 _RUN = IncrementalRun(LEARNING, _TYPES, _planned, ProcedureResult(), _concluded)

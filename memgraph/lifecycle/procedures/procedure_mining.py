@@ -55,23 +55,21 @@ _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<nu
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its comparison key, its text and its purpose.
+    """One step: its comparison key and its text.
 
     Two steps are the same if they differ only in variable parts: files, addresses, numbers, quoted text, the arguments of a call.
     """
 
     key: str
     text: str
-    purpose: str | None = None
 
 
 @lru_cache(maxsize=8_192)
 def step_of(text: str) -> Step:
     """Return the step described by a text."""
     text = _NUMBERING.sub("", " ".join(text[:_STEP_CHARS].split()))
-    purpose = _PURPOSE.search(text)
-    bare = _STOP.sub("", text[: purpose.start()] if purpose else text)
-    return Step(_key(bare), bare, purpose[1] if purpose else None)
+    bare = _STOP.sub("", _PURPOSE.sub("", text))
+    return Step(_key(bare), bare)
 
 
 def _key(text: str) -> str:
@@ -145,26 +143,13 @@ def rendered(texts: Sequence[Step], own: Step) -> str:
         text = f"`{own.key}`" if own.text.startswith("`") else own.key
         for placeholder, words in () if own.text.startswith("`") else _PLACEHOLDER.items():
             text = text.replace(placeholder, words)
-    purpose = _common_purpose([step.purpose for step in texts if step.purpose])
-    return f"{text} (to {purpose})" if purpose else text
+    return text
 
 
 def telling_words(text: str) -> list[str]:
     """Return the content words of a text, each once, in order."""
     words = (word.casefold() for word in _WORD.findall(text[:2_000]))
     return [word for word in dict.fromkeys(words) if word not in STOPWORDS and word not in _SAYS_LITTLE]
-
-
-def _common_purpose(purposes: Sequence[str]) -> str | None:
-    """Return the shortest purpose that shares two words with another one."""
-    words = {purpose: set(telling_words(purpose)) for purpose in purposes}
-    counts = Counter(purposes)
-    alike = [
-        one
-        for one in words
-        if counts[one] > 1 or any(other != one and len(words[one] & words[other]) > 1 for other in words)
-    ]
-    return min(alike, key=lambda purpose: (len(purpose), purpose), default=None)
 
 
 def _medoid(ways: Sequence[Sequence[str]]) -> int:
@@ -212,7 +197,7 @@ _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
 """In a larger project, words in the goals of more than this share of episodes do not distinguish ways."""
-_FILE_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
+_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
 _NAME_PART = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 
@@ -235,11 +220,6 @@ class Attempt:
         row = self.row
         said = (row.get(name) for name in ("goal", "trigger_pattern", "situation", "asked"))
         return telling_words(next(filter(None, said), row["content"]))
-
-    @cached_property
-    def purposes(self) -> list[str]:
-        """The words of its steps' stated purposes and of the names of the files they concern, in order."""
-        return telling_words(" ".join(part for step in self.steps for part in (step.purpose or "", *_files(step.text))))
 
     @cached_property
     def builds(self) -> frozenset[str]:
@@ -441,21 +421,13 @@ def _dated(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _trigger(
     went: Sequence[Attempt], own: Attempt, keys: Sequence[str], telling: set[str], weights: dict[str, float]
 ) -> tuple[str, ...]:
-    """Return the words that most goals share; else those of the steps' stated purposes; else the name of the rarest step."""
+    """Return the words that most goals share; else the name of the rarest step."""
     goals = Counter(word for attempt in went for word in attempt.goal if word in telling)
     if words := _shared(goals, len(went), own.goal):
-        return words
-    said = [word for attempt in went for word in attempt.purposes]
-    if words := _shared(Counter(said), len(went), said):
         return words
     named = [key for key in keys if _NAME.fullmatch(key)]
     rarest = max(named, key=lambda key: (round(weights.get(key, 0.0), 6), key), default="")
     return tuple(rarest.split("_"))
-
-
-def _files(text: str) -> list[str]:
-    """Return the names of the files in a step, as words."""
-    return [" ".join(_NAME_PART.findall(name)) for name in _FILE_NAME.findall(text)]
 
 
 def _shared(counts: Counter[str], many: int, ordered: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from typing import Any
 from memgraph.errors import InvalidInputError
 from memgraph.fold.history import KINDS, History, Life, is_undated, task_of_build, type_of
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.evidence.sentences import concrete, is_advice, sentences_of
 from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
 from memgraph.ports import Progress
@@ -258,14 +257,12 @@ def _title_of(memory: StoredMemory) -> str:
 
 
 def _begins(memory: StoredMemory) -> int:
-    """Return the offset at which a text starts to report what happened: in a trial's, a sentence specific to its task that gives no advice."""
+    """Return the offset at which a text starts to report what happened: in a trial's, behind what was asked."""
     fields = vars(memory)
     if not is_trial(fields):
         return 0
     telling = next((fields[name] for name in _TELLING if fields.get(name)), done_text(fields))
-    said = concrete(sentences_of(telling))
-    happened = [sentence for sentence in said if not is_advice(sentence)] or said or [telling]
-    return max(0, memory.content.find(happened[0].rstrip("."), memory.content.find(telling)))
+    return max(0, memory.content.find(telling))
 
 
 def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.lifecycle.errors.antipatterns import SOURCE as ERROR_ANALYSIS
+from memgraph.lifecycle.errors import SOURCE as ERROR_ANALYSIS
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES

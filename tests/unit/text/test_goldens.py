@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 from memgraph.extraction.rules.findings import _fitting, _one_line
-from memgraph.extraction.rules.session_steps import short
+from memgraph.extraction.rules.runs import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions.temporal import stated_end
-from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.lessons import when
 from memgraph.lifecycle.intake import observations
 from memgraph.retrieval.stages.time_phrases import spans_in
@@ -90,7 +89,6 @@ def terms(text: str) -> frozenset[str]:
 PAIRS = [(terms(one), terms(other)) for one, other in [*pairwise(TEXTS), (TEXTS[2], TEXTS[3]), (TEXTS[3], TEXTS[3])]]
 OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "sentences of prose": sentences,
-    "sentences that may be told": sentences_of,
     "parts of claims": lambda text: split_sentences(text, "claim"),
     "parts that state an end": lambda text: split_sentences(text, "end"),
     "parts of a long text": lambda text: [part.strip() for part in split_sentences(text, "part") if part.strip()],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from memgraph import BuildEventLog
 from memgraph.extraction.rules.extractor import RuleExtractor
 
@@ -36,13 +34,10 @@ def found(log: BuildEventLog) -> dict[str, Any]:
     return {one.key or "": one.memory for one in RuleExtractor().extract(log).candidates}
 
 
-def test_a_lesson_is_kept_without_the_story_around_it() -> None:
+def test_a_lesson_is_kept_as_it_was_drawn() -> None:
     (memory,) = found(trial({"task_id": "env_1", "outcome": "failure", "lesson": LESSON})).values()
     assert memory.outcome == "negative"
-    assert memory.content == (
-        "Failed trial: Look at the bowl under the lamp. Lesson: I should have looked for the lamp before I took the bowl. "
-        "In the next trial, I will go to the desk first."
-    )
+    assert memory.content == (f"Failed trial: Look at the bowl under the lamp. Lesson: {LESSON}")
 
 
 def test_a_success_says_which_lesson_it_acted_on() -> None:
@@ -93,7 +88,7 @@ def test_a_trial_that_acts_on_a_lesson_and_fails_again_is_a_failure() -> None:
     (memory,) = found(trial(task)).values()
     assert memory.outcome == "negative"
     assert memory.content.startswith(
-        "Failed trial: Look at the bowl under the lamp. It failed again after this lesson: I should have"
+        "Failed trial: Look at the bowl under the lamp. It failed again after this lesson: I went"
     )
 
 
@@ -133,33 +128,24 @@ def test_a_failed_conversation_without_a_call_is_a_failure() -> None:
     assert found(trial({"task_id": "task-1", "outcome": "success"}, user_interventions=said)) == {}
 
 
-def test_a_success_says_which_rule_and_which_call_decided_it() -> None:
-    said = [
-        {"timestamp": "2000-01-02T00:00:00Z", "action": "Move my booking B7."},
-        {
-            "timestamp": "2000-01-02T00:00:00Z",
-            "action": "Then no.",
-            "context": "A basic fare cannot be changed after it was paid. Anything else?",
-        },
-    ]
+def test_a_success_says_which_call_decided_it() -> None:
+    said = [{"timestamp": "2000-01-02T00:00:00Z", "action": "Move my booking B7."}]
     look = {"description": "get_booking()", "command": "get_booking()", "outcome": "success"}
     cancel = {"description": "cancel_booking()", "command": "cancel_booking()", "outcome": "success"}
     whole = {"task_id": "task-1", "outcome": "success"}
-    refused = trial(whole, {"task_id": "c0", **look}, user_interventions=said)
-    assert found(refused)["task-1:solution"].content == (
-        "Solved: Move my booking B7. Then no. What was done: get_booking. "
-        "What decided it: A basic fare cannot be changed after it was paid. In the end, nothing was changed, which was right."
-    )
     changed = trial(whole, {"task_id": "c0", **look}, {"task_id": "c1", **cancel}, user_interventions=said)
-    assert found(changed)["task-1:solution"].content.endswith("In the end, `cancel_booking` was called.")
-    assert found(trial(whole, {"task_id": "c0", **look}, user_interventions=said[:1])) == {}
+    assert found(changed)["task-1:solution"].content == (
+        "Solved: Move my booking B7. What was done: get_booking, cancel_booking. "
+        "What decided it: In the end, `cancel_booking` was called."
+    )
+    assert found(trial(whole, {"task_id": "c0", **look}, user_interventions=said)) == {}  # nothing was changed
 
 
 def test_a_lesson_that_was_followed_by_another_failure_is_told_with_the_next() -> None:
     task = {"task_id": "env_1", "outcome": "failure", "reasoning": "I should open the drawer first.", "lesson": LESSON}
     (memory,) = found(trial(task)).values()
     assert (
-        "It failed again after this lesson: I should open the drawer first. Lesson: I should have looked"
+        "It failed again after this lesson: I should open the drawer first. Lesson: I went to the kitchen."
         in memory.content
     )
 
@@ -167,33 +153,12 @@ def test_a_lesson_that_was_followed_by_another_failure_is_told_with_the_next() -
 SPECIFIC = "The total skips every row after the first empty one, because `load` stops at a blank line."
 
 
-@pytest.mark.parametrize(
-    ("lesson", "told"),
-    [
-        (f"The code is incorrect. {SPECIFIC} This leads to incorrect results in some test cases.", SPECIFIC),
-        (
-            f"Additionally, the code does not properly handle all cases. Instead, the rows should be read up to the end of file. {SPECIFIC}",
-            f"The rows should be read up to the end of file. {SPECIFIC}",
-        ),
-        (
-            f"{SPECIFIC} This only keeps the sums of January and February, which come before it.",
-            f"{SPECIFIC} This only keeps the sums of January and February, which come before it.",
-        ),
-        ("This approach only fails for March, April and later sums.", None),
-        ("The code is incorrect because there is an indentation error in it.", None),
-        ("The code does not properly handle the lamp and the bowl.", None),
-    ],
-)
-def test_a_lesson_is_told_by_the_sentences_that_say_something(lesson: str, told: str | None) -> None:
-    memories = list(found(trial({"task_id": "env_1", "outcome": "failure", "lesson": lesson})).values())
-    assert [memory.lesson for memory in memories] == ([told] if told else [])
-
-
-def test_a_long_lesson_is_told_by_its_most_specific_sentences() -> None:
-    rest = " ".join(f"I should have been more careful in room number {number} of this house." for number in range(1, 9))
-    (memory,) = found(trial({"task_id": "env_1", "outcome": "failure", "lesson": f"{SPECIFIC} {rest}"})).values()
-    assert memory.lesson.startswith(SPECIFIC)
-    assert memory.lesson.endswith(".")
+def test_of_a_long_lesson_the_last_sentences_are_kept_whole() -> None:
+    rest = " ".join(f"I went to room number {number} of this house and found nothing in it." for number in range(1, 9))
+    (memory,) = found(trial({"task_id": "env_1", "outcome": "failure", "lesson": f"{rest} {SPECIFIC}"})).values()
+    assert memory.lesson.startswith("I went to room number")
+    assert memory.lesson.endswith(SPECIFIC)
+    assert len(memory.lesson) <= 440
 
 
 def test_a_lesson_that_the_next_trial_followed_in_vain_is_no_cause() -> None:
@@ -219,25 +184,14 @@ def test_the_text_of_a_task_is_no_error() -> None:
     assert found(trial({"task_id": "p-0", "outcome": "failure", "output": code})) == {}
 
 
-def test_a_failed_conversation_says_which_change_and_which_stated_rule_were_wrong() -> None:
-    said = [
-        {"timestamp": "2000-01-02T00:00:00Z", "action": f"Move my booking B7. {'I would like a seat. ' * 20}"},
-        {
-            "timestamp": "2000-01-02T00:00:00Z",
-            "action": "Fine.",
-            "context": "However, a basic fare cannot be changed. Once I have your name, I can check the policy.",
-        },
-    ]
+def test_a_failed_conversation_says_which_change_was_wrong() -> None:
+    said = [{"timestamp": "2000-01-02T00:00:00Z", "action": f"Move my booking B7. {'I would like a seat. ' * 20}"}]
     whole = {"task_id": "task-1", "outcome": "failure"}
     call = {"description": "x", "outcome": "success", "command": 'update_booking(id="B7", cabin="economy")'}
     content = found(trial(whole, {"task_id": "c1", **call}, user_interventions=said))["task-1:failure"].content
     assert content.startswith("Failed trial: Move my booking B7. I would like a seat.")
     assert "…" not in content  # whole sentences
-    assert content.removesuffix(" What was done: x (calls: 1, failed: 0).").endswith(
+    assert content.endswith(
         'What was wrong: It ended with `update_booking(id="B7", cabin="economy")`, which was wrong or not all that was needed. '
-        "The agent had stated: “A basic fare cannot be changed.”"
-    )
-    refused = found(trial(whole, user_interventions=said))["task-1:failure"].content
-    assert (
-        "Nothing was changed, which was not enough. The agent had stated: “A basic fare cannot be changed.”" in refused
+        "What was done: x (calls: 1, failed: 0)."
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.procedures.learning import learn_procedures
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import memgraph
 from memgraph.extraction.llm.extractor import ModelExtractor
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.evidence import reconcile as reconciling
 from memgraph.lifecycle.generalisation import compress as compressing
 from memgraph.lifecycle.generalisation.compress import compress
@@ -22,7 +22,7 @@ from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.run import runner
 from memgraph.model.events.earlier import attempt_in
 from memgraph.model.events.memories import MemoryDeleted
-from memgraph.model.events.records import FADED, BuildConsolidated
+from memgraph.model.events.records import FADED
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
@@ -252,16 +252,13 @@ class TestGone:
             one for topic in ("jwt", "oauth", "smtp") for one in learn(store, 1, 2, 3, topic=topic, project_id=topic)
         ]
         run(store)
-        analyse_errors(store)
         for memory_id in ids:
             store.delete_memory(memory_id)
         reads: list[str] = []
         for name in ("reasons_of_deletion", "deleted_of"):
             monkeypatch.setattr(reading, name, counting(getattr(reading, name), reads, name))
-        analyse_errors(store)
-        assert sorted(reads) == ["reasons_of_deletion"]
         assert run(store).retired == 3
-        assert sorted(reads) == ["deleted_of", "reasons_of_deletion", "reasons_of_deletion"]
+        assert sorted(reads) == ["deleted_of", "reasons_of_deletion"]
 
     @pytest.mark.parametrize("way", ["suppress", "invalidate"])
     def test_forgotten_or_invalid_episodes_are_no_evidence(self, store: Store, way: str) -> None:
@@ -682,26 +679,12 @@ class TestTrialsOfATask:
             f"Never solved in 3 trials of Kitchen env_{task}" for task in (1, 2)
         ]
 
-    def test_a_recovered_call_does_not_make_failed_builds_succeed(self, store: Store) -> None:
-        for n in range(3):
-            ended = {"completed_at": f"2000-01-0{n + 1}T00:00:00.000Z", "consolidated_at": "2026-03-01T00:00:00.000Z"}
-            counted = {"task_count": 1, "complete": True, "extractor": "rules", "extracted": 1, "merged": 0}
-            names = {"project_id": "kitchen", "build_id": f"b{n}", "log_sha256": "0" * 64}
-            outcome = "failure" if n else "success"
-            event = BuildConsolidated.parse(
-                {**names, **counted, **ended, "started_at": ended["completed_at"], "outcome": outcome}
-            )
-            store.commit("global", [event])
-        told = '`book(seat="4A")` failed (Error: the amount does not add up); it worked after `list_fees`.'
-        builds = ["b0", "b1", "b2"]
-        fields = {"project_id": "kitchen", "outcome": "positive", "tags": ["recovery"], "evidence_build_ids": builds}
-        store.insert_memories([{"type": "episodic", "content": told, **attempt_in(told), **fields}])
-        run(store)
-        (made,) = in_force(store)
-        assert made.content == (
-            "The same failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does "
-            "not add up); it worked after `list_fees`."
-        )
+    def test_what_met_an_error_is_left_to_the_analysis_of_errors(self, store: Store) -> None:
+        error = {"type": "KeyError", "message": "KeyError: 'aud'"}
+        learn(store, 1, 2, 3, errors_encountered=[error])
+        assert counts(run(store)) == (0, 0, 0, 0)
+        assert analyse_errors(store).created == 1
+        assert [one.source for one in in_force(store)] == ["error analysis"]
 
     def test_an_episode_that_becomes_a_success_leaves(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)

@@ -69,7 +69,7 @@ def test_a_step_has_the_common_wording_or_no_variable_parts() -> None:
         step_of("create b/c.py (reproduce the bug at once)"),
         step_of("create d.py"),
     ]
-    assert rendered(differ, differ[0]) == "create a file (to reproduce the bug)"
+    assert rendered(differ, differ[0]) == "create a file"
     commands = [step_of("`python a.py`"), step_of("`python b.py`"), step_of("`python c.py`")]
     assert rendered(commands, commands[0]) == "`python <file>`"
 

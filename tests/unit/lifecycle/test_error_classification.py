@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memgraph.lifecycle.errors.remedies import error_text, kind_of
+from memgraph.lifecycle.errors import error_text, kind_of
 from memgraph.model.events.earlier import attempt_in
 
 LABELLED = {

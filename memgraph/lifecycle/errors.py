@@ -1,0 +1,414 @@
+"""Repeated errors: met in at least three builds, their class, and what ended them (seed 3).
+
+Each becomes an anti-pattern: what to avoid and what to do instead. Only errors with a message count here; trials of a task, and failures
+without a message, are generalised by compression.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memgraph.extraction.error_text import failure_fingerprint
+from memgraph.extraction.statements import sentences
+from memgraph.lifecycle.evidence.evidence import (
+    LEAST_BUILDS,
+    Deletions,
+    Scope,
+    TimeIsUp,
+    confidence_of,
+    evidence_of,
+    in_order,
+    is_true,
+    never,
+    one_build_a_run,
+    read_scope,
+)
+from memgraph.lifecycle.evidence.experience import IncrementalRun
+from memgraph.lifecycle.evidence.reconcile import (
+    Known,
+    Lesson,
+    deleted_of,
+    fields_of,
+    known_of,
+    reconcile,
+    shared_tags,
+)
+from memgraph.lifecycle.evidence.trials import is_trial
+from memgraph.lifecycle.generalisation.lessons import dated, when
+from memgraph.lifecycle.run.runner import Plan, View, commits_of
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed
+from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.text import lazy_re as re
+from memgraph.text.calendar import in_words
+from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.sentences import ended
+
+SOURCE = "error analysis"
+"""The `source` of these anti-patterns."""
+RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
+_TYPES = ("episodic", "semantic")
+_MOST_TOLD = 20
+_MOST_MESSAGES = 50
+_SAID_CHARS = 320
+_FAULT: dict[ErrorKind, str] = {
+    "internal": "",
+    "external": " The fault is not one's own: network, rate limit or service.",
+    "configuration": " A matter of the surroundings: a file, setting, permission or version.",
+}
+_VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
+
+
+@dataclass(slots=True)
+class Trouble:
+    """An error, wherever it was met.
+
+    Attributes
+    ----------
+    error : str
+        As it was reported first.
+    messages : list of str
+        How it was reported, each once, at most 50; they differ in numbers, names and places.
+    failed, mended : list of Row
+        Episodes in which it stayed; those that tell what helped.
+    faded : frozenset of str
+        Builds in which it was met, of episodes that are gone because they had faded.
+    ends : mapping of str to str
+        When builds were completed: a merged episode has the time of one of its builds only.
+    """
+
+    fingerprint: str
+    error: str
+    messages: list[str] = field(default_factory=list)
+    failed: list[Row] = field(default_factory=list)
+    mended: list[Row] = field(default_factory=list)
+    faded: frozenset[str] = frozenset()
+    ends: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def met_at(self) -> list[str]:
+        """When it was met, ascending."""
+        return sorted([*self._times(self._met), *(self.ends.get(one, "") for one in self.faded)])
+
+    @property
+    def _met(self) -> list[Row]:
+        """The episodes in which it was met: a task that went well later, in another build, did not meet it."""
+        return [*self.failed, *(row for row in self.mended if row.get("worked_how") or not row.get("tried"))]
+
+    def _times(self, rows: Iterable[Row]) -> list[str]:
+        found = (self.ends.get(key) or row.get("occurred_at", "") for row in rows for key in evidence_of(row))
+        return sorted(filter(None, found))
+
+    @property
+    def came_back_at(self) -> str | None:
+        """When it was met last after it had been mended; None if it was not, or nobody says."""
+        over = min(self._times(self.mended), default="9999")
+        return max((at for at in self._times(self.failed) if at > over), default=None)
+
+    @property
+    def is_mended(self) -> bool:
+        """Whether its task went well after it was met last."""
+        return self.mended_at > (self.met_at or ["9999"])[-1]
+
+    @property
+    def mended_at(self) -> str:
+        """When its task went well last in a build in which it was not met; empty if that did not happen."""
+        return max(self._times(row for row in self.mended if row not in self._met), default="")
+
+    @property
+    def name(self) -> str:
+        """The error in one short line, without what differs from time to time."""
+        said = self.error if len(self.messages) < 2 else _VARIES.sub("…", self.error)
+        return cut(" ".join(said.split()), 200)
+
+    @property
+    def kind(self) -> ErrorKind:
+        """Whose fault it is."""
+        return kind_of(error_text([*self.mended, *self.failed][-1]))
+
+    @property
+    def builds(self) -> frozenset[str]:
+        """Those in which it was met."""
+        return self.faded.union(*map(evidence_of, self._met))
+
+    @property
+    def stayed(self) -> frozenset[str]:
+        """Those of them in which nothing helped."""
+        return frozenset[str]().union(*map(evidence_of, self.failed)).difference(*map(evidence_of, self.mended))
+
+
+def troubles(rows: Sequence[Row]) -> list[Trouble]:
+    """Return the errors that episodes met, in the order in which they were first met."""
+    found: dict[str, Trouble] = {}
+    for row in rows:
+        for error in row.get("errors_encountered", ())[:1]:  # what follows is what the tool added to it
+            message = error["message"]
+            trouble = found.setdefault(failure_fingerprint(message), Trouble(failure_fingerprint(message), message))
+            if message not in trouble.messages and len(trouble.messages) < _MOST_MESSAGES:
+                trouble.messages.append(message)
+            (trouble.failed if row.get("outcome") == "negative" else trouble.mended).append(row)
+    return list(found.values())
+
+
+def error_text(row: Row) -> str:
+    """Return what an episode says of the errors that it met; what a trial was about, or what a change mended, is none."""
+    if met := row.get("errors_encountered"):
+        return " / ".join(str(one["message"]) for one in met)
+    if is_trial(row):
+        return str(row.get("last_error", ""))
+    return "" if row.get("git_commit") else str(row["content"])
+
+
+def remedy_of(row: Row) -> str | None:
+    """Return what an episode says that helped: what was edited, run or decided."""
+    how, worked = row.get("worked_how"), row.get("worked")
+    if worked and how:
+        return _said(f"edit {worked}" if how == "edit" else worked)
+    stated = (error["resolution"] for error in row.get("errors_encountered", ()) if error.get("resolution"))
+    said = worked or next(stated, None)
+    return _said(next(iter(sentences(said)), said).removesuffix(".")) if said else None
+
+
+def tried_in(row: Row) -> str | None:
+    """Return what an episode says was done that went wrong; of a trial nobody says which of its calls was."""
+    if is_trial(row):
+        return None
+    failed = [step["action"] for step in row.get("action_log", ()) if step.get("error")]
+    done = row.get("tried") or next(reversed(failed), None) or row.get("action") or row.get("decision")
+    return _said(done or next(iter(sentences(row["content"])), row["content"]))
+
+
+def _said(text: str) -> str:
+    return whole_sentences(" ".join(text.split()), _SAID_CHARS)
+
+
+def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
+    """Classify failures, and turn repeated ones into anti-patterns: what to avoid and what to do instead.
+
+    Deterministic, without a model; idempotent and safe to interrupt, like `learn_procedures`.
+
+    Parameters
+    ----------
+    is_time_up : callable, optional
+        Called between projects: once it returns true, the rest waits for the next run.
+    """
+    result = _RUN.run(store, is_time_up)
+    return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
+
+
+def _concluded(result: ErrorAnalysis, now: str, up_to_seq: int) -> ErrorsAnalysed:
+    names = ("internal", "external", "configuration", "created", "updated", "superseded")
+    counts = {name: getattr(result, name) for name in names}
+    return ErrorsAnalysed(applied_at=now, up_to_seq=up_to_seq, episodes=result.failures, **counts)
+
+
+def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
+    return sorted(errors, key=lambda error: (-error.builds, error.error))[:_MOST_TOLD]
+
+
+def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
+    rows = one_build_a_run(view.reader, read_scope(view.reader, scope, _TYPES))
+    episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
+    own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
+    evidence = {row["id"]: row for row in episodes}
+    known = {one.row["failure_fingerprint"]: one for one in known_of(view.reader, deletions, own, rows, evidence)}
+    met = troubles(episodes)
+    for trouble in met:
+        if one := known.get(trouble.fingerprint):
+            trouble.faded = one.kept
+    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
+    builds = view.reader.builds(scope[0]) if repeated else []
+    ends = {row["name"]: row.get("completed_at", "") for row in builds}
+    for trouble in repeated:
+        trouble.ends = ends
+    repeated = [trouble for trouble in repeated if is_lesson(trouble)]
+    if any(trouble.fingerprint not in known for trouble in repeated):
+        gone = reversed(deleted_of(deletions, scope, SOURCE))  # deletions by somebody take precedence
+        known = {one.row["failure_fingerprint"]: one for one in gone} | known
+    wanted = [_lesson(trouble, scope, known.get(trouble.fingerprint)) for trouble in repeated]
+    left = [one for what, one in known.items() if what not in {trouble.fingerprint for trouble in repeated}]
+    found = reconcile(view, wanted, left, lapsed_text=RETIRED_TEXT, tags=["anti-pattern"])
+    kinds = Counter(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
+    told = [
+        RepeatedError(
+            error=trouble.name,
+            remedy=lesson.fields["correct_approach"],
+            memory_id=found.ids.get(lesson.key),
+            kind=trouble.kind,
+            builds=len(trouble.builds),
+        )
+        for trouble, lesson in zip(repeated, wanted, strict=True)
+    ]
+    result = ErrorAnalysis(
+        failures=kinds.total(),
+        internal=kinds["internal"],
+        external=kinds["external"],
+        configuration=kinds["configuration"],
+        created=len(found.made),
+        updated=len(found.grown) + len(found.lapsed),
+        repeated=_most_frequent(told),
+        new_memory_ids=found.made,
+    )
+    return Plan(result, commits_of(scope[1], found.units), found.texts)
+
+
+def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
+    rows = in_order([*trouble.failed, *trouble.mended])
+    last_first = [*reversed(trouble.failed), *reversed(trouble.mended)]
+    tried, last = next(((one, row) for row in last_first if (one := tried_in(row))), (None, None))
+    helped, helper = _helped(trouble)
+    said = {"incorrect_approach": tried, "correct_approach": helped}
+    fields: dict[str, Any] = {
+        **fields_of(rows, scope, SOURCE),
+        "content": _content(trouble, said, helper),
+        "pattern": trouble.name,
+        "outcome": "negative",
+        "confidence": confidence_of(len(trouble.builds)),
+        "category": f"{trouble.kind} error",
+        **said,
+        "is_solved": True if trouble.is_mended and helped else None,
+        "tags": shared_tags(rows, "anti-pattern"),
+        "failure_fingerprint": trouble.fingerprint,
+        "occurred_at": max(trouble.met_at, default=None),
+        "reason": "the same error came up again and again",
+    }
+    key = "\x1f".join(["anti-pattern", scope[0] or "", scope[1] or "", trouble.fingerprint])
+    quoted = [row["id"] for row in (last, helper) if row]
+    return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, quoted)
+
+
+def _helped(trouble: Trouble) -> tuple[str | None, Row | None]:
+    """Return what helped last, and the episode that says so."""
+    return next(((one, row) for row in reversed(trouble.mended) if (one := remedy_of(row))), (None, None))
+
+
+def is_lesson(trouble: Trouble) -> bool:
+    """Return whether anything can be learned from an error: it is not over with nobody knowing why.
+
+    A service that was down for a while works again, whatever is done meanwhile.
+    """
+    is_over = not (trouble.stayed or trouble.faded) or (trouble.is_mended and not trouble.came_back_at)
+    return _helped(trouble)[0] is not None or not is_over
+
+
+def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | None) -> str:
+    text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
+    if trouble.is_mended and said["correct_approach"]:
+        mended = f"{ended(said['correct_approach'])} That mended it{dated({'occurred_at': trouble.mended_at})}: "
+        return whole_sentences(f"{mended}{text}", MAX_CONTENT_CHARS)
+    helped = f"What helped{dated(helper) if helper else ''}"
+    for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
+        known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
+        if len(text) + len(known) <= MAX_CONTENT_CHARS:
+            text += known
+    return whole_sentences(text, MAX_CONTENT_CHARS)
+
+
+def _came_up(trouble: Trouble) -> str:
+    is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
+    where = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}"
+    stayed = len(trouble.stayed)
+    if stayed == len(trouble.builds):
+        then = "" if trouble.came_back_at or trouble.is_mended else ", and stayed each time"
+    elif stayed:
+        then = f", and stayed in {stayed:,} of them"
+    else:
+        then = ", and was mended each time"
+    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}.{_return(trouble)}"
+
+
+def _return(trouble: Trouble) -> str:
+    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over; not where its remedy says so."""
+    day, is_known = dated({"occurred_at": trouble.came_back_at or ""}), _helped(trouble)[0] is not None
+    if trouble.is_mended and is_known:
+        return ""
+    said = f" It came back after {'it had been mended' if is_known else 'runs that had passed'}{day}." if day else ""
+    return f"{said} The run of {in_words(trouble.mended_at)} passed." if trouble.is_mended else said
+
+
+def _counted(evidence: frozenset[str], unit: str) -> str:
+    """Return the count in words: an episode without a build is an episode, and both together are cases."""
+    unbuilt = sum(key.startswith("memory ") for key in evidence)
+    if unbuilt and unit == "build":
+        unit = "episode" if unbuilt == len(evidence) else "case"
+    return f"{len(evidence):,} {unit}{'' if len(evidence) == 1 else 's'}"
+
+
+_READ_CHARS = 2_000
+
+
+def _any_of(*phrases: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)", re.IGNORECASE)
+
+
+_EXTERNAL = _any_of(
+    # the network
+    r"E(?:CONN(?:REFUSED|RESET|ABORTED)|NOTFOUND|TIMEDOUT|HOSTUNREACH|NETUNREACH|AI_AGAIN|PIPE)",
+    r"connection (?:was |has been )?(?:refused|reset|aborted|closed|timed out|error)",
+    r"(?:server|peer|host|end) (?:has )?(?:unexpectedly )?(?:closed|hung up|dropped|disconnected)",
+    r"socket hang up|broken pipe|rpc failed|lost (?:connection|communication)|server ?disconnected",
+    r"failed to (?:connect to|download)|unable to (?:fetch|resolve host)|max retries exceeded",
+    r"no such host|no route to host|unknown ?host\w*|name or service not known|network (?:error|request)",
+    r"network is (?:unreachable|down)|(?:temporary failure in|could not resolve|cannot resolve) (?:name|host)\w*",
+    r"tls handshake|unexpected.eof.while.reading",
+    r"(?:read|request|operation|handshake|i/o|gateway|connect|connection) ?time(?:d )?-?out|time(?:d )?-?out was reached|deadline exceeded",
+    r"\w{0,20}(?:Connect(?:ion(?:Reset|Refused|Aborted)?)?Error|Disconnected(?:Error)?|(?:Connect|Read)Timeout\w*)",
+    # the service
+    r"(?:api|pull|request)s? rate.?limit\w*|rate.?limit\w*.{0,20} (?:exceeded|reached|hit)|rate.?limited (?:by|for)|rate.?limit error",
+    r"too ?many ?requests|quota (?:was |has been )?exceeded|exceeded your (?:current )?quota|Throttl\w+",
+    r"(?:http|status|code|error)\W{0,3}(?:429|50[0234])|50[234]\s+(?:service|bad|gateway)",
+    r"service (?:is )?(?:temporarily )?unavailable|bad gateway|internal server error",
+    r"(?:is|was|currently|error:?) overloaded|overloaded_error|overloaded(?=: )|UNAVAILABLE(?=: )",
+    r"\w{0,20}(?:RateLimitError|ServiceUnavailable\w*)",
+)
+_CONFIGURATION = _any_of(
+    # files, programs, packages and their versions
+    r"no such file or directory|file ?not ?found\w*|ENOENT|could not find (?:the )?file|could not find `[^`]{1,80}\.\w{2,4}`",
+    r"command not found|not recognized as an internal or external command|executable not found|linker \S{1,40} not found",
+    r"no module named|module ?not ?found\w*|cannot (?:find (?:module|package|-l\w+)|import name)|can't find crate|in the pkg-config search path",
+    r"version (?:mismatch|conflict)|unsupported version|UnsupportedClassVersion\w*|(?:is|are) incompatible with|incompatible versions?",
+    r"no matching (?:distribution|version)|could not find a version|which is incompatible|dependency conflict",
+    r"requires? (?:a )?(?:different )?(?:python|node|version)\b[^.]{0,30}\d|requires \S{1,20} [><=~^]{1,2} ?\d[\d.]*",
+    r"\S{1,40} or (?:greater|later|newer|higher) is required|(?:could not|unable to) resolve depend\w+|externally-managed-environment",
+    # permissions and credentials
+    r"permission (?:to \S{1,100} )?denied|PermissionError|EACCES|operation not permitted|access ?denied|403 forbidden",
+    r"unauthori[sz]ed|(?:authentication|login) failed|unable to locate credentials|NoCredentials\w*|certificate (?:has )?expired",
+    r"(?:http|code|error)\W{0,3}40[13]|status\W{0,3}40[13](?!.{0,20}\bgot\b)",
+    r"(?:invalid|missing|expired|bad) (?:api.?key|credentials?|access token)|(?:invalid|expired) token(?! [^\w\s])|no (?:api.?key|credentials)",
+    r"(?:role|database|user) \"[^\"]{1,60}\" does not exist",
+    # settings and the machine
+    r"environment variables?|EnvironmentError|(?:is|was) not (?:set|configured|installed)|input required and not supplied",
+    r"missing (?:required )?(?:config\w*|setting|token|environment|key file|dependency)|Improperly\w*Configured",
+    r"(?:invalid|bad|broken) config\w*|config\w* (?:error|file)|invalid workflow|unknown (?:compiler |command.line )?option",
+    r"EADDRINUSE|address already in use|no space left on device|disk (?:is )?full|cannot connect to the docker daemon",
+)
+_MISSING_PROGRAM = re.compile(r"^(?:[\w./-]{1,40}: ){1,3}(?:\d{1,4}: )?[\w.-]{1,40}: not found$")
+_SETTING = re.compile(
+    r"KeyError: '[A-Z][A-Z0-9]*_[A-Z0-9_]+'|"
+    r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\W{1,3}(?:is |was )?(?:missing|undefined|not (?:set|found|defined))\b|"
+    r"in \"[^\"\n]{0,140}\.(?:ya?ml|toml|ini|cfg)\""
+)
+_EXPECTATION = re.compile(r"^(?:E\s+)?(?:AssertionError|expect(?:ed|ation)?)\b", re.IGNORECASE)
+"""What a test expected is a mistake of one's own, whatever it names."""
+
+
+def kind_of(error: str) -> ErrorKind:
+    """Return the class of an error (seed 3): network, rate limit or service; setting, file, permission or version; else one's own mistake.
+
+    An unrecognised message counts as a mistake of one's own: that is what one can act on.
+    """
+    said = error[:_READ_CHARS]
+    if _EXPECTATION.search(said):
+        return "internal"
+    if _EXTERNAL.search(said):
+        return "external"
+    patterns = (_CONFIGURATION, _MISSING_PROGRAM, _SETTING)
+    return "configuration" if any(pattern.search(said) for pattern in patterns) else "internal"
+
+
+_RUN = IncrementalRun(ERROR_ANALYSIS, _TYPES, _planned, ErrorAnalysis(), _concluded)

@@ -1,1 +1,0 @@
-"""Anti-patterns learned from repeated errors."""
