@@ -143,7 +143,7 @@ def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
 
 
 def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_request: bool) -> Finding | None:
-    if _undoes(task):
+    if _undoes(task) and task.outcome != "failure":
         return _undoing(task)
     if task.outcome == "failure":
         errors, command = tuple(_errors_of(task)), " ".join(task.command.split())[:_MAX_COMMAND_CHARS]
@@ -183,9 +183,9 @@ def _undoing(task: BuildTask) -> Finding | None:
     if not why or title.kind in {"docs", "chore"}:
         return None
     kind, salience, reason, concerned = (
-        ("revert", 9.5, "a revert says what did not work", task.reverts)
-        if task.outcome == "failure"
-        else ("restoration", 7.5, "what was reverted was done again, and why", task.restores)
+        ("restoration", 7.5, "what was reverted was done again, and why", task.restores)
+        if task.restores or task.kind not in (None, "revert")
+        else ("revert", 9.5, "a revert says what did not work", task.reverts)
     )
     found = Finding(kind, salience, f"{task.task_id[:380]}:{kind}", title.text, reason, task, scopes=title.scopes)
     return replace(found, told=undone_text(found, concerned, why))

@@ -40,7 +40,6 @@ _MAX_TAGS = 6
 _MAX_WHY_CHARS = 360
 _OUTCOME: dict[str, Outcome] = {
     "failure": "negative",
-    "revert": "negative",
     "lesson": "negative",
     "correction": "negative",
     "partial": "neutral",

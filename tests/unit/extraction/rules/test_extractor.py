@@ -113,7 +113,6 @@ def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
         {
             "description": 'Revert "Cache cart totals (#12)"',
             "output": f"This reverts commit {undone}.\n\nThe cache leaks because carts are never evicted.",
-            "outcome": "failure",
             "reverts": undone,
             "undone_subject": "Cache cart totals (#12)",
             "occurred_at": "2026-03-01T09:30:00Z",
@@ -125,7 +124,7 @@ def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
         f"Ada reverted “Cache cart totals” (commit {undone[:12]}) in shop/cart.py. "
         "Why: The cache leaks because carts are never evicted."
     )
-    assert (memory.outcome, memory.source, memory.git_commit) == ("negative", "git", build_log.tasks[0].task_id)
+    assert (memory.outcome, memory.source, memory.git_commit) == ("positive", "git", build_log.tasks[0].task_id)
     assert memory.occurred_at == memory.event_date == "2026-03-01T09:30:00.000Z"
 
 
@@ -169,7 +168,7 @@ def test_a_subject_alone_is_kept_if_it_states_something(description: str, kind: 
         {"description": "CI: fix cart pipeline on windows"},
         {"description": "Fix cart total", "files_changed": ["docs/cart.md", ".github/workflows/ci.yml"]},
         {"description": "Fix flaky cart assertion", "files_changed": ["tests/test_cart.py"]},
-        {"description": 'Revert "docs: add emojis"', "outcome": "failure", "undone_subject": "docs: add emojis"},
+        {"description": 'Revert "docs: add emojis"', "undone_subject": "docs: add emojis"},
         {"description": "."},
         {"description": ""},
     ],
