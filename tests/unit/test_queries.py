@@ -515,11 +515,16 @@ ANSWERS = [
         "lessons_by_build",
         {"build": "b3"},
         [
-            ("b3", "shop", "success", day("01-05"), "episodic", "negative", TEXT[3], "a revert says what did not work", uid(3)),
-            ("b3", "shop", "success", day("01-05"), "episodic", "positive", TEXT[5], "a task succeeded after it had failed", uid(5)),
-            ("b3", "shop", "success", day("01-05"), "procedural", "positive", TEXT[11], None, uid(11)),
-            ("b3", "shop", "success", day("01-05"), "semantic", "negative", TEXT[9], None, uid(9)),
+            ("b3", "shop", "success", day("01-05"), "episodic", "negative", TEXT[3], ["bob"], "a revert says what did not work", uid(3)),
+            ("b3", "shop", "success", day("01-05"), "episodic", "positive", TEXT[5], ["bob"], "a task succeeded after it had failed", uid(5)),
+            ("b3", "shop", "success", day("01-05"), "procedural", "positive", TEXT[11], [], None, uid(11)),
+            ("b3", "shop", "success", day("01-05"), "semantic", "negative", TEXT[9], [], None, uid(9)),
         ],
+    ),
+    (
+        "lessons_by_build",
+        {"agent": "ada", "since": "2026-01-03", "until": "2026-01-05"},
+        [("b2", "shop", "failure", day("01-03"), "episodic", "negative", TEXT[2], ["ada", "bob"], "a task failed", uid(2))],
     ),
     ("lessons_by_build", {"project": "till"}, []),
     (
@@ -630,6 +635,12 @@ ANSWERS = [
             (day("2025-11-10"), 9.0, "MENDS", "web", ["ada"], ["bob"], TEXT[21], TEXT[22], "a" * 40, "b" * 40),
         ],
     ),
+    (
+        "fixes_by_file",
+        {},
+        [("lib/net.py", 1, 2, 0.5, day("2025-11-10")), ("net_test.py", 1, 2, 0.5, day("2025-11-10"))],
+    ),
+    ("fixes_by_file", {"since": "2025-11-20"}, []),
     ("changes_together", {"file": "lib/net.py"}, [("net_test.py", 1, 2, 0.5, day("2025-11-10"))]),
     (
         "changes_together",
