@@ -1,6 +1,6 @@
 // name: agents_by_learning
 // purpose: agents by the generalisations and procedures derived from their episodes; archived, hidden and invalidated episodes
-//   count as well
+//   count as well. What is counted over a history is nobody's lesson; lessons_by_build lists an agent's lessons one by one
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
@@ -12,7 +12,7 @@
 // column: last_at TIMESTAMP: when one of these episodes happened last, by the builds that reported it
 // example: memgraph query agents_by_learning --param project=shop
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
-WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
+WHERE k.source <> 'counting' AND k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
   AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)

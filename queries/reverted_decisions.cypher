@@ -1,6 +1,5 @@
 // name: reverted_decisions
-// purpose: changes whose commit a later revert names, newest first; the change may be invalidated, the revert is in
-//   force
+// purpose: commits that a later one takes back, latest revert first; the revert is in force
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: at TIMESTAMP = now: reverts no longer valid at this time are left out
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
@@ -15,13 +14,9 @@
 // column: id STRING
 // column: revert_id STRING
 // example: memgraph query reverted_decisions --param project=shop
-MATCH (r:Memory)
-WHERE (list_contains(r.tags, 'revert') OR size(r.undoes) > 0) AND r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
-  AND NOT r.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
-  AND ($project = '' OR r.project_id = $project)
-MATCH (r)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(m:Memory)
-WHERE e.kind = 'commit' AND m.id <> r.id AND m.git_commit STARTS WITH e.name AND m.occurred_at <= r.occurred_at
-  AND m.archived_at IS NULL AND NOT m.is_suppressed
+MATCH (r:Memory)-[:REVERTS]->(c:Commit)<-[:OF_COMMIT]-(m:Memory)
+WHERE r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
+  AND ($project = '' OR r.project_id = $project) AND m.archived_at IS NULL AND NOT m.is_suppressed
 RETURN m.occurred_at AS decided_at, nullif(m.project_id, '') AS project, m.agents_involved AS decided_by,
        coalesce(nullif(m.decision, ''), m.content) AS decision, nullif(m.git_commit, '') AS git_commit, r.occurred_at AS reverted_at,
        r.agents_involved AS reverted_by, r.content AS revert, m.id AS id, r.id AS revert_id

@@ -4,7 +4,8 @@
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: limit INT64 = 50, at least 0: maximum number of rows
 // column: fixed_at TIMESTAMP
-// column: days DOUBLE: from the earlier commit to the later one
+// column: days DOUBLE: from the earlier commit to the later one, by their authors' dates; null where these are out of order, as after a
+//   rebase
 // column: how STRING: MENDS or REVERTS
 // column: project STRING
 // column: broken_by STRING[]: who made the earlier commit
@@ -16,7 +17,7 @@
 // example: memgraph query time_to_fix --param project=shop
 MATCH (m:Memory)-[e:MENDS|REVERTS]->(c:Commit)<-[:OF_COMMIT]-(o:Memory)
 WHERE ($project = '' OR m.project_id = $project) AND NOT m.is_suppressed AND NOT o.is_suppressed
-RETURN m.occurred_at AS fixed_at, round((to_epoch_ms(m.occurred_at) - to_epoch_ms(o.occurred_at)) / 86400000.0, 1) AS days, label(e) AS how,
+RETURN m.occurred_at AS fixed_at, CASE WHEN m.occurred_at >= o.occurred_at THEN round((to_epoch_ms(m.occurred_at) - to_epoch_ms(o.occurred_at)) / 86400000.0, 1) END AS days, label(e) AS how,
        nullif(m.project_id, '') AS project, o.agents_involved AS broken_by, m.agents_involved AS fixed_by, o.content AS earlier,
        m.content AS later, o.git_commit AS earlier_commit, m.git_commit AS later_commit
 ORDER BY fixed_at DESC, earlier_commit, later_commit, how

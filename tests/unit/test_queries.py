@@ -64,7 +64,7 @@ GIVEN = {
     3: {
         "content": "bob reverted the streaming parser: it leaked memory.",
         "project_id": "shop", "build_id": "b3", "occurred_at": day("01-04"), "outcome": "failure",
-        "agents_involved": ["bob"], "tags": ["parser", "revert"], "files_involved": [PARSER], "git_commit": "f" * 40,
+        "agents_involved": ["bob"], "tags": ["parser", "revert"], "files_involved": [PARSER], "git_commit": "f" * 40, "undoes": [REVERTED],
         "entities": [file(PARSER, about=True), {"name": REVERTED[:12], "kind": "commit"}, {"name": "f" * 12, "kind": "commit"}],
         "reason": "a revert says what did not work",
     },
@@ -133,7 +133,7 @@ GIVEN = {
     19: {
         "content": "eve reverted the long cache and all went well.",
         "project_id": "till", "occurred_at": day("01-29"), "outcome": "success", "tags": ["recovery", "revert"],
-        "agents_involved": ["eve"], "floor": 0.1, "entities": [{"name": STALE[:12], "kind": "commit"}],
+        "agents_involved": ["eve"], "floor": 0.1, "git_commit": "e" * 40, "undoes": [STALE],
     },
     20: {  # made by sleep: it bears the tags of its evidence, and is not counted beside it
         "type": "semantic", "content": "Files go wrong and are mended.", "source": "compression",
@@ -314,9 +314,11 @@ ANSWERS = [
         "reverted_work",
         {},
         [
-            (day("01-29"), "till", ["eve"], TEXT[19], [], [], uid(19)),
-            (day("01-04"), "shop", ["bob"], TEXT[3], [PARSER], [], uid(3)),
-            (day("2025-12-02"), "web", ["eve"], TEXT[24], ["net/core.py"], ["c" * 40], uid(24)),
+            (day("01-29"), "till", ["eve"], TEXT[19], [], [STALE], True, uid(19)),
+            (day("01-29"), "till", ["eve"], "Shadow 319", [], [STALE], False, uid(319)),
+            (day("01-04"), "shop", ["bob"], TEXT[3], [PARSER], [REVERTED], True, uid(3)),
+            (day("01-04"), "shop", ["bob"], "Shadow 303", [PARSER], [REVERTED], False, uid(303)),
+            (day("2025-12-02"), "web", ["eve"], TEXT[24], ["net/core.py"], ["c" * 40], True, uid(24)),
         ],
     ),
     (
@@ -326,7 +328,6 @@ ANSWERS = [
             (day("01-20"), "till", ["ada"], "Cache for an hour", STALE, day("01-29"), ["eve"], TEXT[19], uid(6), uid(19)),
             (day("01-20"), "till", ["ada"], "Cache for an hour", STALE, day("01-29"), ["eve"], TEXT[19], uid(306), uid(19)),
             (day("2025-12-20"), "shop", ["ada"], "Stream the parser", REVERTED, day("01-04"), ["bob"], TEXT[3], uid(4), uid(3)),
-            (day("01-04"), "shop", ["bob"], "Shadow 303", "f" * 40, day("01-04"), ["bob"], TEXT[3], uid(303), uid(3)),
             (day("2025-12-20"), "shop", ["ada"], "Stream the parser", REVERTED, day("01-04"), ["bob"], TEXT[3], uid(304), uid(3)),
             (day("2025-11-20"), "web", ["ada"], TEXT[23], "c" * 40, day("2025-12-02"), ["eve"], TEXT[24], uid(23), uid(24)),
         ],
@@ -514,11 +515,16 @@ ANSWERS = [
         "lessons_by_build",
         {"build": "b3"},
         [
-            ("b3", "shop", "success", day("01-05"), "episodic", "negative", TEXT[3], "a revert says what did not work", uid(3)),
-            ("b3", "shop", "success", day("01-05"), "episodic", "positive", TEXT[5], "a task succeeded after it had failed", uid(5)),
-            ("b3", "shop", "success", day("01-05"), "procedural", "positive", TEXT[11], None, uid(11)),
-            ("b3", "shop", "success", day("01-05"), "semantic", "negative", TEXT[9], None, uid(9)),
+            ("b3", "shop", "success", day("01-05"), "episodic", "negative", TEXT[3], ["bob"], "a revert says what did not work", uid(3)),
+            ("b3", "shop", "success", day("01-05"), "episodic", "positive", TEXT[5], ["bob"], "a task succeeded after it had failed", uid(5)),
+            ("b3", "shop", "success", day("01-05"), "procedural", "positive", TEXT[11], [], None, uid(11)),
+            ("b3", "shop", "success", day("01-05"), "semantic", "negative", TEXT[9], [], None, uid(9)),
         ],
+    ),
+    (
+        "lessons_by_build",
+        {"agent": "ada", "since": "2026-01-03", "until": "2026-01-05"},
+        [("b2", "shop", "failure", day("01-03"), "episodic", "negative", TEXT[2], ["ada", "bob"], "a task failed", uid(2))],
     ),
     ("lessons_by_build", {"project": "till"}, []),
     (
@@ -623,12 +629,18 @@ ANSWERS = [
     ("release_changes", {"after": "2.0"}, []),
     (
         "time_to_fix",
-        {},
+        {"project": "web"},
         [
             (day("2025-12-02"), 12.0, "REVERTS", "web", ["ada"], ["eve"], TEXT[23], TEXT[24], "c" * 40, "d" * 40),
             (day("2025-11-10"), 9.0, "MENDS", "web", ["ada"], ["bob"], TEXT[21], TEXT[22], "a" * 40, "b" * 40),
         ],
     ),
+    (
+        "fixes_by_file",
+        {},
+        [("lib/net.py", 1, 2, 0.5, day("2025-11-10")), ("net_test.py", 1, 2, 0.5, day("2025-11-10"))],
+    ),
+    ("fixes_by_file", {"since": "2025-11-20"}, []),
     ("changes_together", {"file": "lib/net.py"}, [("net_test.py", 1, 2, 0.5, day("2025-11-10"))]),
     (
         "changes_together",

@@ -429,7 +429,13 @@ class RecentCommits:
 
         It is what the title or a line of the body names by id or request, else the title that it quotes or has nearly
         the words of, else, if the message speaks of a revert, the commit whose contents it changes back exactly.
+        What changes no file, such as a merge, undoes nothing that is undone already.
         """
+        undoing = self._said_to_undo(commit)
+        is_told = undoing and not commit.files and not undoing.is_again and undoing.origin in self._undone
+        return None if is_told else undoing
+
+    def _said_to_undo(self, commit: Commit) -> Undoing | None:
         said = _said_in(commit.subject)
         found = list(self._reverted_by(commit))
         known = [sha for sha in found if sha in self._kept]

@@ -19,7 +19,7 @@ from memgraph.extraction.readers.commits import (
 from memgraph.extraction.readers.files import beginning, shortened, storable_text
 from memgraph.extraction.readers.source import SourceRecord
 from memgraph.model.base import MAX_TEXT_CHARS
-from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, TaskOutcome
+from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile
 from memgraph.model.ids import canonical_name
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
@@ -111,13 +111,11 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     subject = commit.subject
     undoing = recent.undoing(commit)
     again = undoing is not None and undoing.is_again
-    outcome: TaskOutcome = "success"
     mended = taken_back = None
     if undoing is None:
         mended, taken_back = recent.mended_by(commit), recent.reversed_by(commit)
-        outcome = "partial" if subject.casefold().lstrip("[(").startswith(_PARTIAL) else "success"
-    elif not again:
-        outcome, taken_back = "failure", undoing.origin if undoing.origin != undoing.commit else None
+    elif not again and undoing.origin != undoing.commit:
+        taken_back = undoing.origin
     files = commit.files[:_MAX_FILES]
     removed, renamed = _moved(files)
     undoes = undoing is not None and not again
@@ -130,7 +128,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         agent_name=storable_text(commit.author).strip()[:400] or "unknown",
         description=beginning(storable_text(subject), _MAX_SUBJECT_CHARS),
         output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
-        outcome=outcome,
+        outcome="partial" if subject.casefold().lstrip("[(").startswith(_PARTIAL) else "success",
         files_changed=_paths(file.path for file in files),
         files_removed=_paths(removed),
         files_renamed=dict(zip(_paths(renamed), _paths(renamed.values()), strict=False)),

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
+from memgraph.extraction.readers.commits import bare, kind_of
 from memgraph.extraction.rules.findings import Finding, composed, quoted_task
 from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
+from memgraph.extraction.rules.subjects import content_words, is_by_bot
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
@@ -18,14 +19,19 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
+from memgraph.text.cutting import cut
 from memgraph.text.words import overlap
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
 _MAX_TASKS = 20_000
 _MAX_COMMAND_CHARS = 400
+_MAX_TITLE_CHARS = 300
+_MAX_BODY_CHARS = 8_000
 _SAME_TASK_OVERLAP = 0.5
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
+_BREAKS = re.compile(r"\A\w[\w-]{0,40}(?:\([^()\n]{1,60}\))?!: |^BREAKING[ -]CHANGE: ", re.MULTILINE)
+"""The marks of https://www.conventionalcommits.org/en/v1.0.0."""
 _OF_VERSIONS: tuple[CommitKind, ...] = ("dependency", "release")
 """Kinds of commits whose text is that of another project, or of what is in a release."""
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
@@ -78,10 +84,9 @@ def _from_history(log: BuildEventLog) -> Iterator[Finding]:
     """Yield the changes that people explain, each title once: a cherry-pick or a retried push repeats it."""
     said: set[str] = set()
     for task in log.tasks[:_MAX_TASKS]:
-        subject = _subject_of(task)
-        if is_by_bot(task.agent_name) or task.repeats or (name := canonical_name(subject.text)) in said:
+        if is_by_bot(task.agent_name) or task.repeats or (name := bare(title_of(task))) in said:
             continue
-        if finding := _explained(task, subject):
+        if finding := _explained(task):
             said.add(name)
             yield finding
 
@@ -92,8 +97,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     for task in log.tasks[:_MAX_TASKS]:
         if is_by_bot(task.agent_name) or task.repeats:
             continue
-        subject = _subject_of(task)
-        name = canonical_name(subject.text)
+        name = bare(title_of(task))
         if name in said and task.outcome == "success" and not failures:
             continue  # a repetition of the same change
         said.add(name)
@@ -103,39 +107,37 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
         )
         if recovered:
             failures = [entry for entry in failures if entry[0] is not recovered]
-            yield _recovery(task, subject, recovered)
-        elif finding := _from_task(task, subject, log):
+            yield _recovery(task, recovered)
+        elif finding := _from_task(task, log):
             yield finding
-        if task.outcome == "failure" and not _undoes(task):
+        if task.outcome == "failure":
             failures = [*failures[-99:], (task, words)]
         if task.outcome == "success" and (steps := steps_in(task.output) or steps_in(task.description)):
-            text = subject.text or task.description
-            yield Finding(
-                "procedure", 6.5, f"{task.task_id}:procedure", text, "a task states its steps", task, steps=steps
-            )
+            yield _found("procedure", 6.5, task, "a task states its steps", steps=steps)
 
 
 _RULES = {"git": _from_history, "transcript": from_session, "trajectory": from_session, "trial": from_trial}
 """Rules by kind of source, for sources other than histories and build logs."""
 
 
-def _subject_of(task: BuildTask) -> Subject:
-    return parse_subject(task.description.split("\n", 1)[0])
+def title_of(task: BuildTask) -> str:
+    """Return the first line of what a task was."""
+    return cut(" ".join(task.description.split("\n", 1)[0].split()), _MAX_TITLE_CHARS)
 
 
-def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog) -> Finding | None:
-    if task.outcome == "failure" and not _undoes(task):
+def _from_task(task: BuildTask, log: BuildEventLog) -> Finding | None:
+    if task.outcome == "failure":
         errors, command = tuple(_errors_of(task)), " ".join(task.command.split())[:_MAX_COMMAND_CHARS]
         failed = ActionStep(t=0.0, action=command, error=next(iter(errors), "failed")) if command else None
         done = (failed,) if failed else ()
-        return _found("failure", 10.0, task, subject, "a task failed", errors=errors, actions=done)
+        return _found("failure", 10.0, task, "a task failed", errors=errors, actions=done)
     if task.outcome == "partial":
         errors = tuple(error_lines(task.output))
-        return _found("partial", 6.0, task, subject, "a task was only partly done", errors=errors)
-    return None if log.trust_class == "tool" else _explained(task, subject)
+        return _found("partial", 6.0, task, "a task was only partly done", errors=errors)
+    return None if log.trust_class == "tool" else _explained(task)
 
 
-def _explained(task: BuildTask, subject: Subject) -> Finding | None:
+def _explained(task: BuildTask) -> Finding | None:
     """Return a change whose author explains it in at least `LEAST_WORDS` words of prose, with the whole text."""
     title, body = task.description, task.output
     if _MERGED_REQUEST.match(title):  # its body begins with the request's title
@@ -143,24 +145,19 @@ def _explained(task: BuildTask, subject: Subject) -> Finding | None:
     told, words = prose_of(body)
     if words < LEAST_WORDS or task.kind in _OF_VERSIONS:
         return None
-    kind = "restoration" if task.restores else "breaking" if subject.is_breaking else task.kind or "change"
+    is_breaking = _BREAKS.search(f"{title}\n{body[:_MAX_BODY_CHARS]}") is not None
+    kind = "restoration" if task.restores else "breaking" if is_breaking else task.kind or "change"
     reason = f"its author explains it in {words} words"
-    return _found(kind, 5 + min(words, 100) / 50, task, subject, reason, told=f"{sentence(title)} {told}")
+    return _found(kind, 5 + min(words, 100) / 50, task, reason, told=f"{sentence(title)} {told}")
 
 
-def _found(kind: str, salience: float, task: BuildTask, subject: Subject, reason: str, **more: Any) -> Finding:
-    text, key = subject.text or task.description.strip(), f"{task.task_id[:380]}:{kind}"
-    return Finding(kind, salience, key, text, reason, task, scopes=subject.scopes, **more)
-
-
-def _undoes(task: BuildTask) -> bool:
-    """Return whether its source says that a task undoes another one, or does it again."""
-    return bool(task.reverts or task.restores or task.undone_subject)
+def _found(kind: str, salience: float, task: BuildTask, reason: str, **more: Any) -> Finding:
+    return Finding(kind, salience, f"{task.task_id[:380]}:{kind}", title_of(task), reason, task, **more)
 
 
 def task_name(task: BuildTask) -> str:
     """Return what a build's task was, as the memories of its failure and its recovery quote it."""
-    return quoted_task(_subject_of(task).text or task.description.strip())
+    return quoted_task(title_of(task))
 
 
 def failed_with(task: BuildTask) -> dict[str, str]:
@@ -184,7 +181,7 @@ def recovery_of(log: BuildEventLog, task: BuildTask, failed: EpisodicMemory) -> 
         task = task.model_copy(update={"output": "", "command": ""})
     given = {"task_id": task.task_id, "agent_name": agent, "description": task.description, "outcome": "failure"}
     earlier = BuildTask(**given, output="\n".join(errors), command=command_of(failed))
-    finding = replace(_recovery(task, _subject_of(task), earlier), errors=tuple(errors))
+    finding = replace(_recovery(task, earlier), errors=tuple(errors))
     memory = composed(finding, log)
     own = {"agents_involved": [task.agent_name], "tags": [memory.tags[0], "fix", *memory.tags[1:5]]}
     return Candidate(key=finding.key[:400], memory=memory.model_copy(update=own))
@@ -195,9 +192,9 @@ def command_of(failed: EpisodicMemory) -> str:
     return next((step.action for step in failed.action_log if step.error), "")
 
 
-def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:
+def _recovery(task: BuildTask, failed: BuildTask) -> Finding:
     reason = "a task succeeded after it had failed"
-    return _found("recovery", 9.0, task, subject, reason, errors=tuple(error_lines(failed.output)), earlier=failed)
+    return _found("recovery", 9.0, task, reason, errors=tuple(error_lines(failed.output)), earlier=failed)
 
 
 def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: frozenset[str]) -> bool:
@@ -206,7 +203,10 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
     if overlap(words, its) >= _SAME_TASK_OVERLAP:
         return True
     same_files = not set(task.files_changed[:500]).isdisjoint(failed.files_changed[:500])
-    is_retry = _RETRY.search(task.description[:300]) is not None or parse_subject(task.description[:300]).kind == "fix"
+    is_retry = (
+        _RETRY.search(task.description[:300]) is not None
+        or kind_of(title_of(task), (), undoes=False, closes=False) == "fix"
+    )
     return len(words & its) >= (1 if same_files else 2) and (same_files or is_retry)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memgraph.extraction.components import component_name, components_of, main_file
+from memgraph.extraction.components import components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.rules.prose import prose_of
 from memgraph.model.base import MAX_CONTENT_CHARS
@@ -38,7 +38,6 @@ _MAX_TAGS = 6
 _MAX_WHY_CHARS = 360
 _OUTCOME: dict[str, Outcome] = {
     "failure": "negative",
-    "revert": "negative",
     "lesson": "negative",
     "correction": "negative",
     "partial": "neutral",
@@ -82,7 +81,6 @@ class Finding:
     text: str
     reason: str
     task: BuildTask | None = None
-    scopes: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     said: UserIntervention | None = None
@@ -233,22 +231,22 @@ def _where(finding: Finding) -> str:
         return ", ".join([main, *others]) if len(others) < 2 else f"{main} and {len(others)} other files"
     if main:
         return f"{main} and {len(files) - 1} other files"
-    names = list(finding.scopes) or components_of(files, limit=2)
+    names = components_of(files, limit=2)
     extent = f" ({len(files)} files)" if files else ""
     return f"{', '.join(names)}{extent}" if names else f"{len(files)} files" if files else ""
 
 
 def _title(finding: Finding) -> str | None:
     files = finding.task.files_changed if finding.task else []
-    names = [main_file(files, finding.text), *finding.scopes, *components_of(files, limit=1)]
+    names = [main_file(files, finding.text), *components_of(files, limit=1)]
     return next((name[:400] for name in names if name), None)
 
 
 def _tags(finding: Finding) -> list[str]:
-    scopes = ["user"] if finding.said else map(component_name, finding.scopes)
+    said = ["user"] if finding.said else []
     files = finding.task.files_changed if finding.task else []
     errors = (error_type(error) or "" for error in finding.errors[:1])
-    tags = [finding.kind, *map(str.casefold, errors), *scopes, *components_of(files)]
+    tags = [finding.kind, *map(str.casefold, errors), *said, *components_of(files)]
     return list(dict.fromkeys(filter(None, tags)))[:_MAX_TAGS]
 
 

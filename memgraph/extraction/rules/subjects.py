@@ -1,46 +1,9 @@
-"""Subject line of a change: its kind and its scope.
-
-Subjects are truncated to `MAX_SUBJECT_CHARS` before any pattern is applied.
-"""
+"""The words of a text that say what it is about, and which authors are no persons."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memgraph.text import lazy_re as re
-from memgraph.text.cutting import cut
 
-MAX_SUBJECT_CHARS = 300
-
-_KIND_OF_WORD = {
-    **dict.fromkeys(("fix", "fixes", "fixed", "bugfix", "hotfix", "bug", "security", "sec"), "fix"),
-    **dict.fromkeys(("feat", "feature", "new", "add", "added"), "feature"),
-    **dict.fromkeys(("enh", "enhancement", "improve", "improvement", "perf", "ux", "ui"), "improvement"),
-    **dict.fromkeys(
-        ("change", "changed", "rename", "move", "remove", "update", "config", "deps", "dep", "dependencies"), "change"
-    ),
-    **dict.fromkeys(("breaking", "break"), "breaking"),
-    **dict.fromkeys(("ref", "refactor", "refactoring", "cleanup", "rfc"), "refactoring"),
-    **dict.fromkeys(("doc", "docs", "documentation", "readme", "changelog", "website"), "docs"),
-    **dict.fromkeys(("ci", "cd", "test", "tests", "testing", "build", "gha", "lint", "typing"), "ci"),
-    **dict.fromkeys(("chore", "style", "fmt", "format", "typo", "misc", "minor", "nit", "cosmetic"), "chore"),
-    **dict.fromkeys(("wip", "draft", "fixup!", "squash!", "amend!"), "wip"),
-    **dict.fromkeys(("release", "bump", "version"), "release"),
-}
-_ADJECTIVES = frozenset({"important", "critical", "major", "urgent", "quick", "small", "further", "final", "more"})
-_PREFIX = re.compile(r"([A-Za-z_][\w !/,&+.-]{0,40}?)\s?(?:\(([^()]{1,60})\))?(!)?:\s+(?=\S)")
-_UNDOES = re.compile(r"revert|un-?do|roll ?back|back ?out", re.IGNORECASE)
-"""A prefix without which a subject would say the contrary."""
-_BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
-_ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
-_DANGLING = re.compile(
-    r"[\s.,;(-]+(?:(?:this|it|which) )?(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE
-)
-_ORIGIN = re.compile(
-    r"(?:\[(?:svn r\d+|project @ [^\]]{1,200})\]|\[\w{0,8}\d+(?:\.[\dx]+)+\w{0,4}\]|:[a-z_]{2,30}:|[^\w\s\[\]()`'\"#@$<>&.-]{1,4}|[*-])\s+|(?:fix(?:e[sd])?|closes?|resolves?|refs?|issue|bug) ?:?(?:issues? ?)?#?\d+(?:[,&\s]{1,3}#\d+){0,5}\s?[-:;,.]\s?(?=[A-Za-z`])|#\d+\s?[-:,]?\s(?=\S)",
-    re.IGNORECASE,
-)
-"""What tools and habits put before a subject: revisions, branches, pictograms, issues."""
 _BOT = re.compile(
     r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
 )
@@ -58,72 +21,6 @@ _EMPTY_WORDS = frozenset(
     )
 )
 _CONTENT_WORD = re.compile(r"[^\W_][\w.-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A parsed subject.
-
-    Attributes
-    ----------
-    text : str
-        The description, without prefix and issue references.
-    kind : str or None
-        ``fix, feature, improvement, change, breaking, refactoring, docs, ci, chore, wip, release``, if its
-        prefix says so.
-    scopes : tuple of str
-        The scopes in its prefix.
-    is_breaking : bool
-        Whether it is marked by ``!`` or the prefix.
-    """
-
-    text: str
-    kind: str | None = None
-    scopes: tuple[str, ...] = ()
-    is_breaking: bool = False
-
-
-def parse_subject(line: str) -> Subject:
-    """Parse ``Fix(parser)!: text``, ``Doc/CI: text``, ``[parser] text``, ``parser: text`` and plain text."""
-    line = cut(" ".join(line.split()), MAX_SUBJECT_CHARS)
-    is_issue_fix = False
-    for _ in range(3):
-        if not (origin := _ORIGIN.match(line)):
-            break
-        is_issue_fix = is_issue_fix or origin.group().casefold().startswith("fix")
-        line = line[origin.end() :]
-    kinds: list[str] = []
-    scopes: list[str] = []
-    breaking = False
-    prefix = _PREFIX.match(line)
-    match = prefix or _BRACKETED.match(line)
-    if match and _UNDOES.match(match[1]):
-        return Subject(_without_issues(line))
-    if match and len(line) - match.end() >= 3:
-        words = [word for word in re.split(r"[ /,&+]+", match[1]) if word]
-        kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
-        rest = [word for word in words if word.casefold() not in _KIND_OF_WORD.keys() | _ADJECTIVES]
-        if rest and "/" in match[1]:
-            kinds = []  # a path, such as testing/runner
-        if not (kinds or len(rest) == 1 or "/" in match[1]):
-            return Subject(_without_issues(line))  # a sentence that contains a colon, not a prefix
-        scopes = rest[:2]
-        if prefix:
-            scopes += [part.strip() for part in re.split(r"[,/]", prefix[2] or "") if part.strip()]
-            breaking = bool(prefix[3])
-        line = line[match.end() :]
-    elif match := re.match(r"((?:\w+ )?)fix: ", line, re.IGNORECASE):
-        kinds, line = ["fix"], line[match.end() :]
-    text = _without_issues(line)
-    if is_issue_fix and not kinds:
-        kinds = ["fix"]
-    return Subject(text, kinds[0] if kinds else None, tuple(scopes[:3]), breaking or "breaking" in kinds)
-
-
-def _without_issues(line: str) -> str:
-    """Remove issue references, together with a preceding "fixes"."""
-    without = _ISSUE.sub("", line)
-    return (without if without == line else _DANGLING.sub("", without)).strip()
 
 
 def is_by_bot(author: str) -> bool:

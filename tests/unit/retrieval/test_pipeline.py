@@ -235,6 +235,25 @@ def test_certainty_separates_known_from_unknown_queries(filled: Any) -> None:
     assert known[1] > certainty("payment of penguins")[1] > foreign[1]
 
 
+def test_what_brings_nothing_is_certain_of_nothing(filled: Any) -> None:
+    query = {"task_description": "The payment service timed out under load", "floor": 1.0}
+    result = memgraph.MemoryRetrieval(filled).retrieve(query)
+    assert (result.memories, result.certainty, result.certainty_score) == ([], "none", 0.0)
+    filled.insert_memories(
+        [
+            {
+                "type": "semantic",
+                "content": "Deploy on Tuesdays only.",
+                "is_pinned": True,
+                "tags": ["constraint"],
+                "trust_class": "user",
+            }
+        ]
+    )
+    result = memgraph.MemoryRetrieval(filled).retrieve(query)
+    assert ([one.content for one in result.memories], result.certainty) == (["Deploy on Tuesdays only."], "none")
+
+
 def test_an_empty_store_is_certain_of_nothing(store: Any) -> None:
     result = memgraph.MemoryRetrieval(store).retrieve({"task_description": "anything"})
 

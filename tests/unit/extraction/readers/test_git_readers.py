@@ -159,9 +159,9 @@ def test_a_revert_knows_what_it_undoes_across_builds_and_runs(repository: Reposi
     repository.git("revert", "--no-edit", again, when=START + timedelta(hours=40))
     last = tasks(list(reader.records(cursor)))
     by_subject, reapplied, by_sha = last[1:]
-    assert (by_subject.reverts, by_subject.outcome) == (undone, "failure")
+    assert (by_subject.reverts, by_subject.outcome) == (undone, "success")
     assert reapplied.outcome == "success"
-    assert (by_sha.reverts, by_sha.outcome) == (again, "failure")
+    assert (by_sha.reverts, by_sha.outcome) == (again, "success")
 
 
 def test_work_in_progress_is_partial_and_trailers_are_dropped(repository: Repository) -> None:
@@ -519,6 +519,54 @@ def test_tags_with_numbers_that_are_no_releases_are_said_once(repository: Reposi
     assert said == ["of the tags, these name no version and count as no release: build-20260102, v1"]
     repository.commit("Add refunds", hours=10)
     assert not any(record.skipped for record in GitReader(repository.path).records(records[-1].cursor))
+
+
+@pytest.mark.embedded
+def test_a_revert_is_work_that_was_done_and_no_failure(repository: Repository, store: AgentMemoryStore) -> None:
+    cached = repository.commit("Cache totals")
+    why = "Stale totals were paid because the cache outlived the invoice."
+    undone = repository.commit(f'Revert "Cache totals"\n\nThis reverts commit {cached}.\n\n{why}', hours=20)
+    repository.commit("Revert the new spacing", hours=30)
+    repository.commit("Show all taxes", hours=40)
+    repository.git("revert", "--no-edit", "HEAD", when=START + timedelta(hours=50))
+    repository.commit("Show all taxes", hours=60)
+    ingest(store, GitReader(repository.path))
+
+    assert {row["o"] for row in store.cypher("MATCH (m:Memory) RETURN m.outcome AS o")} == {"positive"}
+    assert store.query("failures_by_file") == store.query("builds", outcome="failure") == []
+    found = store.query("reverted_work", at="2027-01-01")
+    assert [(row["content"][:22], len(row["reverted"]), row["in_force"]) for row in found] == [
+        ('Revert "Show all taxes', 1, False),  # the taxes are shown again
+        ("Revert the new spacing", 0, True),
+        ("Ada reverted “Cache to", 1, True),
+    ]
+    assert [row["git_commit"] for row in store.query("reverted_decisions", at="2027-01-01")] == [cached]
+    assert [(row["earlier_commit"], row["later_commit"]) for row in store.query("time_to_fix")][-1] == (cached, undone)
+
+
+@pytest.mark.embedded
+def test_a_merge_that_brings_a_revert_reverts_nothing_itself(repository: Repository, store: AgentMemoryStore) -> None:
+    cached = repository.commit("Cache totals")
+    repository.git("checkout", "-q", "-b", "undo")
+    repository.git("revert", "--no-edit", cached, when=START + timedelta(hours=20), author="Bob")
+    repository.git("checkout", "-q", "main")
+    merge = ("merge", "-q", "--no-ff", "undo", "-m", 'Revert "Cache totals" (#7)')
+    repository.git(*merge, when=START + timedelta(hours=30), author="Eve")
+    ingest(store, GitReader(repository.path))
+
+    assert [row["agents"] for row in store.query("reverted_work")] == [["Bob"]]
+    assert [row["fixed_by"] for row in store.query("time_to_fix")] == [["Bob"]]
+
+
+@pytest.mark.embedded
+def test_days_to_a_fix_are_not_told_where_the_authors_dates_are_out_of_order(
+    repository: Repository, store: AgentMemoryStore
+) -> None:
+    broken = repository.commit("Round totals", hours=90)
+    repository.commit(f"Fix the totals\n\nThey were wrong since {broken[:10]}.", hours=20)
+    ingest(store, GitReader(repository.path))
+
+    assert [(row["earlier_commit"], row["days"]) for row in store.query("time_to_fix")] == [(broken, None)]
 
 
 @pytest.mark.embedded

@@ -111,13 +111,12 @@ def test_a_recovery_names_the_error_and_what_worked() -> None:
     assert "Used port 8081 because 8080 is taken." in memory.content
 
 
-def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
+def test_a_revert_says_what_it_undid_and_why() -> None:
     undone = SHA % 0xFEED
     build_log = commits(
         {
             "description": 'Revert "Cache cart totals (#12)"',
             "output": f"This reverts commit {undone}.\n\n{WHY}",
-            "outcome": "failure",
             "reverts": undone,
             "undone_subject": "Cache cart totals (#12)",
             "kind": "revert",
@@ -127,7 +126,7 @@ def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
     memory = found(build_log)["revert"].memory
     assert isinstance(memory, EpisodicMemory)
     assert memory.content == f'Revert "Cache cart totals (#12)". This reverts commit {undone}. {WHY}'
-    assert (memory.outcome, memory.source, memory.git_commit) == ("negative", "git", build_log.tasks[0].task_id)
+    assert (memory.outcome, memory.source, memory.git_commit) == ("positive", "git", build_log.tasks[0].task_id)
     assert memory.occurred_at == memory.event_date == "2026-03-01T09:30:00.000Z"
 
 

@@ -60,6 +60,13 @@ def test_a_rule_is_made_with_its_evidence_and_brought_up_to_date(store: Store, h
     assert store.digest() == digest
 
 
+@pytest.mark.embedded
+def test_a_rule_is_nobodys_lesson_and_its_beginning_is_not_told(store: Store, history: Path) -> None:
+    rules = [row for row in store.query("generalisations") if row["content"].startswith("Who changes cup.py")]
+    assert [(row["first_at"], row["last_at"][:10]) for row in rules] == [(None, "2026-01-06")]
+    assert store.query("agents_by_learning") == []
+
+
 def test_it_ends_when_the_counts_do_not_show_it_and_returns_with_them(store: Store, history: Path) -> None:
     made = kept(store)["cup.py"]
     apart = [PAIR] * 6 + [["cup.py", f"{number}.py"] for number in range(12)]
