@@ -127,7 +127,8 @@ Date:   Mon Mar 3 10:00:00 2025 +0000
 
     Cache the tide tables for an hour because each request took two seconds
 
-    The harbour's server answers slowly, so every page waited for it.
+    The harbour's server answers slowly, so every page waited for it, and people who wanted to know when the boats could leave
+    went to read the board at the quay instead of ours.
 
 M\tsrc/tides.py
 """
@@ -139,7 +140,8 @@ Date:   Tue Apr 8 10:00:00 2025 +0000
 
     This reverts commit 1111111111111111111111111111111111111111.
 
-    The cache served tables of yesterday because its key lacks the day.
+    The cache served tables of yesterday because its key lacks the day, so two boats that had trusted our page in the morning
+    lay on the sand until the water came back in the afternoon.
 
 M\tsrc/tides.py
 
@@ -160,10 +162,10 @@ def test_an_end_lies_on_the_day_on_which_it_happened_whoever_recorded_it(run: Ru
     for text in (CACHED, REVERTED + CACHED):  # the revert is read later, as new commits are
         log.write_text(text)
         done("ingest", "git", log)
-    assert (known("2025-04-07"), known("2025-04-09")) == (["Cache"], ["Bob r"])
+    assert (known("2025-04-07"), known("2025-04-09")) == (["Cache"], ["Rever"])
     (revert,) = done("list")
     done("invalidate", revert["id"], "--at", "2025-06-01")
-    assert (known("2025-05-31"), known("2025-06-02")) == (["Bob r"], [])
+    assert (known("2025-05-31"), known("2025-06-02")) == (["Rever"], [])
     churn = next(one["points"] for one in done("viz", "series", "--bucket", "day") if one["name"] == "churn")
     ends = [(point["at"], point["group"]) for point in churn if point["value"]]
     assert ends == [("2025-04-08", "superseded"), ("2025-04-08", "invalidated"), ("2025-06-01", "invalidated")]

@@ -46,6 +46,12 @@ BUILD = {
 }
 
 
+WHY = (
+    "A customer whose network was slow paid two times for one order, as the gateway had taken the money before the answer was lost "
+    "on its way to the shop."
+)
+
+
 @pytest.fixture
 def fake_model(monkeypatch):
     for user in ("memgraph.store.store", "memgraph.embedding"):
@@ -125,7 +131,7 @@ def repository(tmp_path):
         [
             ("src/cart.py", "Add a shopping cart"),
             ("src/cart.py", "Fix lost items when two tabs write the cart at once"),
-            ("src/pay.py", "Use idempotency keys instead of retries because the gateway charged twice"),
+            ("src/pay.py", f"Use idempotency keys instead of retries because the gateway charged twice\n\n{WHY}"),
         ],
         start=1,
     ):
@@ -610,7 +616,7 @@ def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path, co
     git(tmp_path / "idle", "commit", "-q", "--allow-empty", "-m", "wip")
     result = CliRunner().invoke(cli, ["demo", str(tmp_path / "idle")], obj=configured())
     assert result.exit_code == 0
-    assert "nothing was learned" in " ".join(result.stdout.split())
+    assert "Nothing was learned yet" in " ".join(result.stdout.split())
 
 
 # As a process

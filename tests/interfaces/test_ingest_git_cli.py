@@ -22,7 +22,12 @@ CARTS = "Lock the cart while it is paid because two payments were booked for one
 SAID = "Prices of the {} list were rounded twice because both services rounded them. "
 LONG = "".join(SAID.format(number) for number in range(120))
 ENDLESS = "The prices were wrong because " + " and ".join(f"service {number} rounded them" for number in range(60))
-WHY = "The accounting system expects decimals, so every import of an invoice failed."
+WHY = (
+    "The accounting system expects decimals, so every import of an invoice failed since then, and the clerks had to enter each of "
+    "the prices by hand in the evening."
+)
+COINS = f"{CENTS}\n\nA sum of three prices of a tenth was not what the bank had booked, and nobody could tell where the difference came from at the end of the year."
+PAID = f"{CARTS}\n\nTwo clerks had opened the same cart at the same time on a busy evening, and the bank took the money of a customer who had bought one lamp twice."
 
 
 class History:
@@ -124,25 +129,15 @@ class TestReverts:
         ],
     )
     def test_a_revert_names_the_commit_that_its_body_names(self, history: History, title: str) -> None:
-        cents, carts = history.commit(CENTS), history.commit(CARTS, "M\tshop/cart.py")
+        cents, carts = history.commit(COINS), history.commit(PAID, "M\tshop/cart.py")
         revert = history.commit(f"{title}\n\nThis reverts commit {cents}.\n\n{WHY}")
         history.read()
 
-        assert history.text_of(revert) == f"Ada reverted “{CENTS}” (commit {cents[:12]}) in shop/prices.py. Why: {WHY}"
+        assert history.text_of(revert).endswith(f" This reverts commit {cents}. {WHY}")
         assert [one["invalid_at"] is None for one in (*history.made_of(cents), *history.made_of(carts))] == [
             False,
             True,
         ]
-
-    def test_a_revert_of_a_commit_outside_of_the_log_names_what_it_quotes(self, history: History) -> None:
-        quoting = history.commit(f'Revert "Use cents"\n\nThis reverts commit {"4d" * 20}.\n\n{WHY}')
-        naming = history.commit(f"Go back to decimals\n\nThis reverts commit {'4e' * 20}.\n\n{WHY}", "M\tshop/tax.py")
-        history.read()
-
-        assert (
-            history.text_of(quoting) == f"Ada reverted “Use cents” (commit 4d4d4d4d4d4d) in shop/prices.py. Why: {WHY}"
-        )
-        assert history.text_of(naming) == f"Ada reverted commit 4e4e4e4e4e4e in shop/tax.py. Why: {WHY}"
 
     @pytest.mark.parametrize(
         "body",
@@ -154,10 +149,9 @@ class TestReverts:
         ],
     )
     def test_a_commit_that_only_mentions_a_revert_is_none(self, history: History, body: str) -> None:
-        cents = history.commit(CENTS)
-        why = "Customers asked for news because the shop changes weekly."
+        cents = history.commit(COINS)
         added = history.commit(
-            f"Add a newsletter (#12)\n\n{body.format(title=CENTS, sha=cents, why=why)}", "A\tshop/letter.py"
+            f"Add a newsletter (#12)\n\n{body.format(title=CENTS, sha=cents, why=WHY)}", "A\tshop/letter.py"
         )
         history.read()
 
@@ -166,33 +160,29 @@ class TestReverts:
         assert [one["invalid_at"] for one in history.made_of(cents)] == [None]
 
     @pytest.mark.parametrize("title", ['Revert "Revert "{}""', 'Reapply "{}"', 'Reland "{}"', "Go back to cents"])
-    def test_a_revert_of_a_revert_is_worded_as_a_restoration(self, history: History, title: str) -> None:
-        cents = history.commit(CENTS)
+    def test_a_revert_of_a_revert_puts_the_change_back(self, history: History, title: str) -> None:
+        cents = history.commit(COINS)
         revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\n{WHY}')
-        why = "The accounting system was updated, so it reads cents now."
-        again = history.commit(f"{title.format(CENTS)}\n\nThis reverts commit {revert}.\n\n{why}")
+        again = history.commit(f"{title.format(CENTS)}\n\nThis reverts commit {revert}.\n\n{WHY}")
         history.read()
 
-        assert history.text_of(again) == f"Ada restored “{CENTS}” (commit {cents[:12]}) in shop/prices.py. Why: {why}"
         states = {sha: [one["invalid_at"] is None for one in history.made_of(sha)] for sha in (cents, revert, again)}
         assert states == {cents: [True], revert: [False], again: [True]}
         recalled = history.run("recall", "Use integer cents for prices").stdout
-        assert f"Ada restored “{CENTS}”" in recalled
         assert "What to avoid" not in recalled
 
     def test_a_third_revert_takes_the_first_change_back(self, history: History) -> None:
-        cents = history.commit(CENTS)
+        cents = history.commit(COINS)
         revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.')
         again = history.commit(f'Reapply "{CENTS}"\n\nThis reverts commit {revert}.')
-        last = history.commit(f'Revert "Reapply "{CENTS}""\n\nThis reverts commit {again}.\n\n{WHY}')
+        history.commit(f'Revert "Reapply "{CENTS}""\n\nThis reverts commit {again}.\n\n{WHY}')
         history.read()
 
-        assert history.text_of(last).startswith(f"Ada reverted “{CENTS}” (commit {again[:12]})")
         assert [one["invalid_at"] is None for one in history.made_of(cents)] == [False]
 
     @pytest.mark.parametrize("lead", ["UNDO:", "Undo:", "Revert:", "Rollback:", "Back out:", "revert:"])
     def test_a_subject_that_undoes_another_is_never_merged_with_it(self, history: History, lead: str) -> None:
-        cents, undo = history.commit(CENTS), history.commit(f"{lead} {CENTS}")
+        cents, undo = history.commit(COINS), history.commit(f"{lead} {CENTS}")
         history.read()
 
         assert [(one["git_commit"], one["invalid_at"] is None) for one in history.memories()] == [(cents, False)]
@@ -200,55 +190,22 @@ class TestReverts:
 
     @pytest.mark.parametrize("lead", ["UNDO:", "undo:", "Revert:", "rollback:"])
     def test_a_subject_that_may_undo_an_unknown_change_keeps_its_lead(self, history: History, lead: str) -> None:
-        undo = history.commit(f"{lead} {CENTS}")
+        undo = history.commit(f"{lead} {COINS}")
         history.read()
 
         assert history.text_of(undo).casefold().startswith(lead.casefold())
-
-    @pytest.mark.parametrize(
-        "form",
-        [
-            "Reason for revert: {}\n\nOriginal change's description:\n> {title}\n>\n> Bug: 12\n> Change-Id: I0123",
-            "Reason for reverting: {}\n\nBug: 12",
-            "Reason: {}",
-        ],
-    )
-    def test_the_reason_that_a_form_asks_for_is_the_reason(self, history: History, form: str) -> None:
-        cents, said = history.commit(CENTS), "invoice tests time out on\nthe slow builder"
-        body = form.format(said, title=CENTS)
-        revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\n{body}')
-        history.read()
-
-        assert history.text_of(revert).endswith(" Why: Invoice tests time out on the slow builder.")
-
-    def test_a_form_whose_reason_was_not_filled_in_gives_none(self, history: History) -> None:
-        cents = history.commit(CENTS)
-        body = f"Reason for revert: <INSERT REASONING HERE>\n\nOriginal change's description:\n> {CENTS}"
-        history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\n{body}')
-        history.read()
-
-        assert [one["git_commit"] for one in history.memories()] == [cents]
-
-    def test_a_revert_without_a_form_gives_its_body_as_the_reason(self, history: History) -> None:
-        cents = history.commit(CENTS)
-        revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\nThe bank expects decimals there.')
-        history.read()
-
-        assert history.text_of(revert).endswith(" Why: The bank expects decimals there.")
-        recalled = history.run("recall", "Use integer cents for prices").stdout
-        assert f"Ada reverted “{CENTS}”" in recalled.split("What to avoid")[1]
 
 
 class TestSavedLogs:
     @pytest.fixture
     def shop(self, repository: Repository) -> Repository:
         code = "def price(cart):\n    try:\n        return sum(cart)\n    finally:\n        pass\n"
-        repository.commit(CENTS, {"prices.py": code})
+        repository.commit(COINS, {"prices.py": code})
         repository.commit(
             f"Round only once because sums of rounded prices differ from the bank\n\n{WHY}",
             {"prices.py": code.replace("sum", "total")},
         )
-        repository.commit(CARTS, {"cart.py": code, "prices.py": code.replace("cart", "goods")})
+        repository.commit(PAID, {"cart.py": code, "prices.py": code.replace("cart", "goods")})
         repository.git("tag", "v1.0")
         repository.git("notes", "add", "-m", "Never deploy this on Fridays because the bank is closed.")
         return repository
@@ -350,7 +307,7 @@ class TestSavedLogs:
         ],
     )
     def test_an_impossible_time_zone_is_taken_as_git_takes_it(self, history: History, zone: str, moment: str) -> None:
-        text = f"commit {'0a' * 20}\nAuthor: Zo <z@x>\nDate:   Thu Jan 8 22:12:20 2026 {zone}\n\n    {CENTS}\n"
+        text = f"commit {'0a' * 20}\nAuthor: Zo <z@x>\nDate:   Thu Jan 8 22:12:20 2026 {zone}\n\n    {COINS.replace(chr(10), chr(10) + 4 * chr(32))}\n"
         history.path.write_text(text)
         history.read()
 
@@ -363,7 +320,7 @@ class TestSavedLogs:
         tree = repository.git("rev-parse", "HEAD^{tree}").decode().strip()
         people = "author Zo <z@x> 1767873140 +51800\ncommitter Zo <z@x> 1767873140 +9999"
         commit = repository.path / "commit"
-        commit.write_text(f"tree {tree}\n{people}\n\n{CENTS}\n")
+        commit.write_text(f"tree {tree}\n{people}\n\n{COINS}\n")
         sha = repository.git("hash-object", "--literally", "-w", "-t", "commit", str(commit)).decode().strip()
         repository.git("update-ref", "HEAD", sha)
 
@@ -388,9 +345,9 @@ class TestRepositories:
         self, history: History, repository: Repository, kind: str
     ) -> None:
         numbers = "\n".join(map(str, range(200)))
-        repository.commit(CENTS, {"prices.py": numbers})
+        repository.commit(COINS, {"prices.py": numbers})
         repository.commit("Rename the prices because their name clashed", {"prices.py": None, "p.py": f"{numbers}\nx"})
-        repository.commit(CARTS, {"cart.py": "1"})
+        repository.commit(PAID, {"cart.py": "1"})
         repository.git("config", "uploadpack.allowFilter", "true")
         source, clone = f"file://{repository.path}", repository.path.with_name("clone")
         repository.git("clone", "-q", "--no-checkout", f"--filter={kind}", source, str(clone), folder=clone.parent)
@@ -398,15 +355,14 @@ class TestRepositories:
         read = history.read(clone)
 
         assert read.exit_code == 0
-        assert re.sub(r" \(\S+\)$", "", history.memories()[0]["content"]) == f"{CENTS}."
-        assert [one["git_commit"] is not None for one in history.memories()] == [True] * 3
-        assert [one["invalid_at"] for one in history.memories()] == [None] * 3
+        assert [one["content"].partition(".")[0] for one in history.memories()] == [CENTS, CARTS]
+        assert [one["invalid_at"] for one in history.memories()] == [None] * 2
         assert ("changed files are unknown" in read.output) == (kind == "tree:0")
 
     @pytest.fixture
     def of_another_user(self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
         """A repository that git takes for another user's."""
-        repository.commit(CENTS, {"prices.py": "1"})
+        repository.commit(COINS, {"prices.py": "1"})
         git = tmp_path / "bin" / "git"
         git.parent.mkdir()
         git.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec "{shutil.which("git")}" "$@"\n')
@@ -438,7 +394,7 @@ class TestRepositories:
                 monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
 
         assert history.read(of_another_user.path).exit_code == 0
-        assert [one["content"] for one in history.memories()] == [f"{CENTS}. (prices.py)"]
+        assert [one["content"] for one in history.memories()] == [COINS.replace("\n\n", ". ")]
 
 
 class TestMovedFiles:
@@ -465,7 +421,7 @@ class TestMovedFiles:
         self, history: History, repository: Repository, message: str, after: dict[str, str | None]
     ) -> None:
         repository.commit("Begin", {"shop/cart.py": self.NUMBERS})
-        cents = repository.commit(CENTS, {"shop/prices.py": "1\n" * 60})
+        cents = repository.commit(COINS, {"shop/prices.py": "1\n" * 60})
         repository.commit(message, after)
         history.read(repository.path)
 
@@ -482,7 +438,7 @@ class TestMovedFiles:
     def test_code_that_was_removed_is_gone(
         self, history: History, repository: Repository, message: str, after: dict[str, str | None]
     ) -> None:
-        cents = repository.commit(CENTS, {"shop/prices.py": "1\n" * 60})
+        cents = repository.commit(COINS, {"shop/prices.py": "1\n" * 60})
         gone = repository.commit(message, after)
         history.read(repository.path)
 
@@ -490,7 +446,7 @@ class TestMovedFiles:
         assert [one["invalidation_reason"] for one in history.made_of(cents)] == [reason]
 
     def test_code_that_moved_and_was_then_removed_is_gone(self, history: History, repository: Repository) -> None:
-        cents = repository.commit(CENTS, {"prices.py": "1\n" * 60})
+        cents = repository.commit(COINS, {"prices.py": "1\n" * 60})
         repository.commit("Make the prices a package", {"prices.py": None, "prices/__init__.py": "rewritten"})
         repository.commit("Remove the prices", {"prices/__init__.py": None})
         history.read(repository.path)
@@ -508,13 +464,13 @@ class TestReleases:
     def test_a_release_that_is_tagged_after_its_commits_were_read_has_its_memories(
         self, history: History, repository: Repository
     ) -> None:
-        repository.commit(CENTS, {"prices.py": "1"})
+        repository.commit(COINS, {"prices.py": "1"})
         repository.git("tag", "v1.0")
-        repository.commit(CARTS, {"cart.py": "1"})
+        repository.commit(PAID, {"cart.py": "1"})
         history.read(repository.path)
         before = self.releases(history)
         repository.git("tag", "-a", "v1.1", "-m", "Carts")
-        repository.commit("Sort the goods because customers lost them", {"goods.py": "1"})
+        repository.commit(f"Sort the goods because customers lost them\n\n{WHY}", {"goods.py": "1"})
         repository.git("tag", "v2.0")
         again = history.read(repository.path).output
         third = history.read(repository.path).output
@@ -528,7 +484,7 @@ class TestReleases:
 
     @pytest.mark.xfail(strict=True, reason="issue 15: a kind of its own would change the schemas of released events")
     def test_a_release_is_of_the_kind_release(self, history: History, repository: Repository) -> None:
-        repository.commit(CENTS, {"prices.py": "1"})
+        repository.commit(COINS, {"prices.py": "1"})
         repository.git("tag", "v1.0")
         history.read(repository.path)
 
@@ -541,7 +497,7 @@ class TestReleases:
         """And the copy of the graph, which was there before, follows."""
         query = "MATCH (m:Memory)-[:IN_RELEASE]->(r:Release) RETURN m.content AS text, r.name AS name"
         repository.commit("Count the carts", {"carts.py": "1"})
-        repository.commit(CENTS, {"prices.py": "1"})
+        repository.commit(COINS, {"prices.py": "1"})
         history.read(repository.path)
         assert json.loads(history.run("query", "--cypher", query, "--json").stdout) == []
         repository.git("tag", "v1.0")
@@ -553,7 +509,7 @@ class TestReleases:
         assert "written anew" not in caplog.text
 
     def test_a_tag_alone_is_news(self, history: History, repository: Repository) -> None:
-        repository.commit(CENTS, {"prices.py": "1"})
+        repository.commit(COINS, {"prices.py": "1"})
         history.read(repository.path)
         repository.git("tag", "v1.0")
         history.read(repository.path)
@@ -574,44 +530,30 @@ class TestTexts:
             f"Fix the prices which were wrong\n\n{LONG[:1500]}",
             f"Drop the old prices of carts\n\nBREAKING CHANGE: {'Carts have prices in cents and decimals from here on. ' * 30}",
             f"Drop the old prices of carts\n\nBREAKING CHANGE: Carts have prices{' and prices of goods' * 60}",
-            "Fix prices that were rounded twice because both services round. This fixes #494",
-            "Fix prices that were rounded twice because both services round. It closes: #494",
-            ENDLESS,
+            f"{ENDLESS}\n\n{WHY}",
         ],
-        ids=range(7),
+        ids=range(5),
     )
     def test_no_text_is_cut_inside_a_sentence(self, history: History, message: str) -> None:
         sha = history.commit(message)
         history.read()
 
-        wanted = " ".join(message.replace("\n\n", ". ").split()).casefold()
+        wanted = " ".join(re.sub(r"\.?\n\n", ". ", message).split()).casefold()
         assert history.made_of(sha)
         for text in [one["content"] for one in history.made_of(sha)]:
-            told = re.sub(r" \(prices\.py\)$", "", re.sub(r"^(?:Fix|Breaking change): ", "", text))
+            told = text
             for one in re.split(r"(?<=[.!?…])\s+", told):
                 words = one.rstrip(".…").casefold()
                 follows = wanted.partition(words)[2][:2] if words in wanted else ""
                 assert one.endswith("…") or follows.strip() in ("", ".", ";"), (one, follows)
                 assert len(words.split()) > 1
 
-    def test_a_title_that_is_quoted_in_part_says_so(self, history: History) -> None:
-        title = f"Use integer cents because {ENDLESS[:400]}"
-        first = history.commit(title)
-        why = f"Prices were rounded too late because of a mistake in {first[:10]}."
-        fix = history.commit(f"Fix the rounding of prices\n\n{why}")
-        revert = history.commit(f"Back to decimals\n\nThis reverts commit {first}.\n\n{WHY}")
-        history.read()
-
-        for sha in (fix, revert):
-            quoted = re.findall("“(.+)”", history.text_of(sha))
-            assert [title.startswith(one.removesuffix("…")) and one.endswith("…") for one in quoted] == [True]
-
 
 class TestEntities:
     def test_only_what_is_called_a_package_is_one(self, history: History) -> None:
         history.commit(
             "Fix `port` and `query`, which were lost because `in` and `no-cache` of the `options` hid them\n\n"
-            "The package `litellm` failed without it, and the `left-pad` library and `@shop/cart` failed because of it."
+            f"The package `litellm` failed without it, and the `left-pad` library and `@shop/cart` failed because of it. {WHY}"
         )
         history.read()
 
@@ -622,7 +564,7 @@ class TestEntities:
 
     def test_the_names_of_one_person_in_a_mailmap_are_one_agent(self, history: History, repository: Repository) -> None:
         (repository.path / ".mailmap").write_text("Ada Lovelace <ada@shop.example>\n")
-        repository.commit(CENTS, {"prices.py": "1"})
+        repository.commit(COINS, {"prices.py": "1"})
         history.read(repository.path)
 
         assert [one["agents_involved"] for one in history.memories()] == [["Ada Lovelace"]]

@@ -73,6 +73,9 @@ Date:   2026-02-03 10:00:00 +0000
 
     Rename price to money because a price was ambiguous
 
+    Two shops used the word for what a customer pays and for what the shop pays, and each of the lists that they sent us in the
+    evening had to be read by a clerk.
+
 M\tmoney.py
 
 commit 2f3a8e5c1f3a8e5c1f3a8e5c1f3a8e5c1f3a8e5c
@@ -80,6 +83,9 @@ Author: Ann <ann@example.org>
 Date:   2026-02-04 10:00:00 +0000
 
     Fix: the total was None because reduce had no initial value
+
+    An empty cart has nothing to add up, so whoever opened the till before the first customer came saw an error where the sum of
+    the day should have been.
 
 M\tcart.py
 """

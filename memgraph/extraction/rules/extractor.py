@@ -147,8 +147,8 @@ def _explained(task: BuildTask) -> Finding | None:
         return None
     is_breaking = _BREAKS.search(f"{title}\n{body[:_MAX_BODY_CHARS]}") is not None
     kind = "restoration" if task.restores else "breaking" if is_breaking else task.kind or "change"
-    reason = f"its author explains it in {words} words"
-    return _found(kind, 5 + min(words, 100) / 50, task, reason, told=f"{sentence(title)} {told}")
+    salience, told = 5 + min(words, 100) / 50, f"{sentence(title)} {told}"
+    return _found(kind, salience, task, "its author explains the change", told=told)
 
 
 def _found(kind: str, salience: float, task: BuildTask, reason: str, **more: Any) -> Finding:
@@ -238,4 +238,4 @@ def _from_summary(log: BuildEventLog) -> Iterator[Finding]:
     if has_failed and (errors := error_lines(log.build_summary, limit=1)):
         yield Finding("failure", 8.0, "summary:failure", errors[0], "a build failed", errors=tuple(errors))
     elif words >= LEAST_WORDS and log.trust_class != "tool":
-        yield Finding("summary", 4.0, "summary:summary", told, f"the build's summary explains it in {words} words")
+        yield Finding("summary", 4.0, "summary:summary", told, "the build's summary explains it")

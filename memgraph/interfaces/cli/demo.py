@@ -20,6 +20,8 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import count, emit_json, plain, progress, wrapped
 from memgraph.interfaces.cli.learning.ingest import history_reader, report_lines
 from memgraph.interfaces.lookups import without_vectors
+from memgraph.model.memory import RECORD_SOURCES
+from memgraph.model.results.learning import COUNTING_SOURCE
 from memgraph.retrieval import format_context_for_prompt
 
 if TYPE_CHECKING:
@@ -57,15 +59,17 @@ def demo(settings: Settings, path: str | None, file: str) -> None:
     with _store(settings) as memory:
         with progress(settings, f"reading {plain(reader.project_id)}") as bar:
             report = memory.ingest(reader, progress=bar)
-        learned = memory.store.get_all_memories()
-        examples = _examples(learned)
+        memory.maintenance.sleep(phases=["counting"])
+        kept = list(memory.store.every_memory())
+        learned = [one for one in kept if one.source not in RECORD_SOURCES]
+        examples = _examples(learned or kept)
         task = _task(memory, examples)
         result = memory.recall(task, project=examples[0].project_id) if task else None
         if not settings.as_json:  # printed before the page is written, which may fail
             for line in _lines(reader, report, learned, examples, task, result):
                 click.echo(line)
         with progress(settings, "reading the history") as bar:
-            page = write_page(memory.store, file, progress=bar) if learned else None
+            page = write_page(memory.store, file, progress=bar) if kept else None
     if settings.as_json:
         emit_json(_document(reader, report, learned, examples, task, result, page))
     elif page:
@@ -165,18 +169,18 @@ def _lines(
     yield f"1. Reading {plain(reader.locator)}"
     for line in report_lines(report):
         yield wrapped(line, indent="   ")
-    if not learned:
-        yield ""
-        yield wrapped(
-            "It records no failure, decision, fix or revert, so nothing was learned. "
-            f"Try a longer history: {_ANY_SOURCE}"
-        )
-        return
-    by_reason = Counter(memory.reason or "" for memory in learned)
     yield ""
-    yield f"2. What was learned: {count(len(learned), 'memory', 'memories')}, because"
-    for reason, number in by_reason.most_common():
-        yield f"   {number:>5}  {plain(reason)}"
+    if learned:
+        by_reason = Counter(_why(memory) for memory in learned)
+        yield f"2. What was learned: {count(len(learned), 'memory', 'memories')}, because"
+        for reason, number in by_reason.most_common():
+            yield f"   {number:>5}  {plain(reason)}"
+    else:
+        nothing = "2. Nothing was learned yet: nobody explains a change in it, nothing fails, and too little comes again to be counted."
+        yield wrapped(nothing, indent="   ", first="")
+        yield wrapped(f"What it says is kept, and recalls find it. Try a longer history: {_ANY_SOURCE}", indent="   ")
+        if not examples:
+            return
     yield ""
     yield "   Examples:"
     for memory in examples:
@@ -190,6 +194,12 @@ def _lines(
         text = format_context_for_prompt(result, format="notes", when_nothing="say")
         for line in text.split("\n"):
             yield wrapped(line, indent="     ", first="   ") if line else ""
+
+
+def _why(memory: StoredMemory) -> str:
+    """Return why a memory was made; of a counted rule, what was counted."""
+    counted = getattr(memory, "category", None) if memory.source == COUNTING_SOURCE else None
+    return f"it was counted ({counted})" if counted else memory.reason or ""
 
 
 def _next(reader: Reader, page: PageReport) -> Iterator[str]:
