@@ -133,10 +133,8 @@ class TestTrials:
         lead = "Solved after a failed trial"
         two = [self.trial(f"Kitchen 7. What it acted on: Open it {n}.", lead, n) for n in (2, 4)]
         assert self.told().startswith("Never solved in 4 trials of Kitchen 7. The lesson: ")
-        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in the third, not in the last.")
-        assert self.told(*two).startswith(
-            "Failed in 4 trials of Kitchen 7, solved in the third and the fifth, not in the last."
-        )
+        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in trial 3.")
+        assert self.told(*two).startswith("Failed in 4 trials of Kitchen 7, solved in trials 3 and 5.")
         dated = [{**one, "occurred_at": "2026-03-04T10:00:00.000Z", "attempt": None} for one in two]
         assert self.told(dated[0]).startswith("Failed in 4 trials of Kitchen 7, solved in another.")
         assert self.told(*dated).startswith("Failed in 4 trials of Kitchen 7, solved in 2 others.")
@@ -147,7 +145,7 @@ class TestTrials:
         assert text_of(failed, outcome="negative") is None  # nobody says why it failed
         told = text_of(failed, outcome="negative", solved=[self.trial(f"{asked}search, book.", "Solved", 1)])
         assert told == (
-            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
+            "Failed in 4 trials, solved in trial 2: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
             "and `book`; no failed one called `book`."
         )
 
@@ -156,7 +154,7 @@ class TestTrials:
         decided = "Basic fares cannot be changed. In the end, `search` was called."
         solved = self.trial(f"{asked}.", "Solved", 1, explained=decided)
         assert text_of(self.trial(f"{asked}."), outcome="negative", solved=[solved]) == (
-            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
+            "Failed in 4 trials, solved in trial 2: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
             "“Basic fares cannot be changed. In the end, `search` was called.”"
         )
 
