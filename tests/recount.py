@@ -29,7 +29,6 @@ _MONTHS = (
 )  # fmt: skip
 _MONTH = "(?:" + "|".join(_MONTHS) + ")"
 _DAY = rf"\d{{1,2}} {_MONTH} \d{{4}}"
-_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4}
 _MANY = 8
 """With more buckets than this, the page compares the halves of their span."""
 
@@ -610,13 +609,11 @@ def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) 
             tally.date(f"{where} from", begin, f"{_MONTHS[first.month - 1]} {first.year}")
             tally.date(f"{where} to", f"{found[3]} {found[4]}", f"{_MONTHS[last.month - 1]} {last.year}")
             left = left.replace(found[0], "", 1)
-        if found := re.search(r", solved in the (\w+)(, not in the last)?", left):
-            tried = [one for one in raw.attempts if one.name.startswith(task)]
-            went_well = [one.outcome == "success" for one in tried]
-            if found[1] in _ORDINALS:
-                tally.number(f"{where} solved in", _ORDINALS[found[1]], went_well.index(True))
-            if found[2]:
-                tally.date(f"{where} last", "failure", tried[-1].outcome)
+        if found := re.search(r", solved in trials? ([\d, and]+)", left):
+            went_well = [one.outcome == "success" for one in raw.attempts if one.name.startswith(task)]
+            solved_in = [str(number) for number, well in enumerate(went_well, start=1) if well]
+            tally.date(f"{where} solved in", re.findall(r"\d+", found[1]), solved_in)
+            left = left.replace(found[0], "", 1)
         if found := re.search(r"(?:Their last error|The last error of (\d+) of them) was: ([^.…]+)", left):
             last = (["", *re.findall(r"(?m)^\S+: (Error: .+)$", one[2])][-1] for one in met)
             tally.number(f"{where} last error", int(found[1] or counted), sum(found[2] in one for one in last))

@@ -3,14 +3,12 @@
 Comments of one meaning on at least two episodes of a project and task make one rule.
 
 Two comments have the same meaning if they state the same (`same_statements`): the same words in the same order, so that
-numbers, negations, names and directions agree. Of a complaint, its lead-in ("it was …") and words that only stress it
-("again", "still") are ignored. Comments that differ otherwise are kept apart: a missing rule costs less than a wrong one.
+numbers, negations, names and directions agree. Others are kept apart: a missing rule costs less than a wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.dedup.facts import Words, fact_form, same_statements
@@ -35,30 +33,15 @@ from memgraph.model.events.records import phase_key
 from memgraph.model.results.learning import FEEDBACK_SOURCE, FeedbackResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut, whole_sentences
 
 PHASE = "feedback"
 LEAST_EPISODES = 2
 _TYPES = ("episodic", "semantic")
-_ADVICE = re.compile(
-    r"^\W*(?:please\s+)?(?!(?:this|that|it|the|a|an|too|very|not|no|so|still)\b)[a-z]+\s+(?:the|a|an|your|my|our|this|that|it|only|before|after|"
-    r"for|in|with|to|from|at|on)\b|\b(?:should|must|always|never|do not|don['’]t|use|avoid|prefer|keep|instead|make sure|need(?:s|ed)? to|ask|"
-    r"please|only)\b",
-    re.IGNORECASE,
-)
-"""A comment that says what to do, not only what was bad."""
 _COMMENT_CHARS = 300
 _DONE_CHARS = 160
 _STOPS = " .!"
 _RETIRED_TEXT = "The feedback behind this rule was withdrawn."
-
-
-_SUBJECTS = frozenset(("it", "this", "that"))
-_IS = frozenset(("is", "was"))
-_TOO, _AGAIN, _INSTEAD = "too", "again", "instead"
-_STRESS = frozenset(fact_form("again still always really much way far"))
-"""Words that only stress a complaint that something is too much. Elsewhere they have a meaning: “run the tests again”."""
 
 
 def learn_from_feedback(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> FeedbackResult:
@@ -104,19 +87,17 @@ def _lesson(group: Sequence[Comment], scope: Scope, of: Known | None) -> Lesson:
     rows = [comment.episode for comment in group]
     last = group[-1]
     said = whole_sentences(" ".join(last.text.split()), _COMMENT_CHARS)
-    is_advice = _ADVICE.search(said) is not None
     days = [row.get("occurred_at", "")[:10] for row in rows]
     period = f"on {days[0]}" if days[0] == days[-1] else f"between {days[0]} and {days[-1]}"
-    what = "asked for the same" if is_advice else "made the same complaint"
     done = " ".join((last.episode.get("action") or last.episode.get("situation") or "").split())
-    content = f"The user {what} on {len(rows):,} episodes {period}: “{said.rstrip(_STOPS)}”."
+    content = f"The user said the same of {len(rows):,} episodes {period}: “{said.rstrip(_STOPS)}”."
     fields: dict[str, Any] = {
         **fields_of(rows, scope, FEEDBACK_SOURCE),
         "content": cut(content, MAX_CONTENT_CHARS),
         "pattern": of.row.get("pattern") if of and of.row.get("pattern") else group[0].text,
         "category": "user feedback",
         "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
-        "correct_approach": said if is_advice else f"avoid what the user criticised: “{said}”",
+        "correct_approach": f"do as the user said: “{said}”",
         "confidence": CONFIDENCE.get(len(rows), CONFIDENCE_AT_MOST) if len(rows) > LEAST_EPISODES else 0.6,
         "tags": shared_tags(rows, "user-feedback"),
         "reason": "the user said the same about several episodes",
@@ -146,25 +127,11 @@ def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
     """Group comments by meaning, one per episode. Groups begin with their first comment. Linear in the comments."""
     groups: dict[Words, dict[str, Comment]] = {}
     for comment in comments:
-        words = _meaning(comment.text)
+        words = fact_form(comment.text)
         if words:
             known = next((form for form in same_statements(words) if form in groups), words)
             groups.setdefault(known, {}).setdefault(comment.episode["id"], comment)
     return [list(group.values()) for group in groups.values()]
-
-
-@lru_cache(maxsize=1 << 12)
-def _meaning(text: str) -> Words:
-    """Return the words of a comment that carry its meaning."""
-    words = fact_form(text)
-    if len(words) > 2 and words[0] in _SUBJECTS and words[1] in _IS:
-        words = words[2:]
-    if words[-1:] == (_INSTEAD,):
-        words = words[:-1]
-    begins = next((at for at, word in enumerate(words) if word not in _STRESS), 0)
-    if words[begins : begins + 1] == (_TOO,):
-        words = words[begins:-1] if words[-1] == _AGAIN else words[begins:]
-    return words
 
 
 _RUN = IncrementalRun(phase_key(PHASE), _TYPES, _planned, FeedbackResult())

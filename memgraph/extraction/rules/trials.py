@@ -14,6 +14,7 @@ from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep, Attempt
 from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.sentences import ended
 
 _MAX_TASKS = 20_000
@@ -44,7 +45,11 @@ def from_trial(log: BuildEventLog) -> Iterator[Finding]:
     for task in log.tasks[:_MAX_TASKS]:
         if task.command:
             continue
-        what = _shortened(asked or task.description)
+        what = ended(
+            whole_sentences(" ".join((asked or task.description)[:_MAX_READ_CHARS].split()), _MAX_WHAT_CHARS),
+            ends=".!?…",
+            closing="",
+        )
         if task.lesson and not _was_in_vain(task.lesson, in_vain) and (lesson := _ending(task.lesson)):
             yield _lesson_of(task, what, lesson)
         elif task.outcome == "success" and task.reasoning:
@@ -75,7 +80,7 @@ def _lesson_of(task: BuildTask, what: str, lesson: str) -> Finding:
 
 
 def _success_of(task: BuildTask, what: str) -> Finding:
-    result = _cut(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]), _MAX_RESULT_CHARS)
+    result = cut(" ".join(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]).split()), _MAX_RESULT_CHARS)
     # the lesson itself is kept as well: what is new is what came of it
     lesson = _ending(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS)
     attempt = _attempt(task, what, acted_on=lesson, result=result)
@@ -160,21 +165,6 @@ def _arguments_of(call: str) -> list[str]:
             found.append(inside[start:place].strip())
             start = place + 1
     return [*found, inside[start:].strip()]
-
-
-def _shortened(text: str) -> str:
-    """Return what was asked, in whole sentences; only the first is cut if it is too long."""
-    said = _cut(text[:_MAX_READ_CHARS], _MAX_READ_CHARS)
-    if len(said) > _MAX_WHAT_CHARS:
-        end = max(said.rfind(mark, 0, _MAX_WHAT_CHARS) for mark in (". ", "! ", "? "))
-        said = said[: end + 1] if end > 0 else _cut(said, _MAX_WHAT_CHARS)
-    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
-
-
-def _cut(text: str, limit: int) -> str:
-    """Return a text in one line, cut between words."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: max(line.rfind(' ', 0, limit), 1)]} …"
 
 
 def _ending(text: str, limit: int = _MAX_LESSON_CHARS) -> str:

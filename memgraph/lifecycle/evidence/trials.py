@@ -21,7 +21,6 @@ _LESSON_CHARS, _REQUEST_CHARS = 420, 180
 _WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
 _LEAST_TOOLS = 2
 """A single called tool does not describe an approach."""
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 
 
 class Trials(NamedTuple):
@@ -96,7 +95,7 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
         len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
     )
     failed = len({build for row in rows for build in row.get("evidence_build_ids", ())})
-    head = _head(rows[0], seen, f" of {name}" if is_name else "", solved, failed)
+    head = _head(rows[0], seen, f" of {name}" if is_name else "", solved)
     found = [f"{head}." if is_name else f"{head}: “{_short(asked_for, _REQUEST_CHARS)}”"]
     acted_on = _first(solved or (), "acted_on")
     part = "lesson" if any(row.get("lesson") for row in rows) else "acted_on"
@@ -132,29 +131,20 @@ def _is_failed(row: Row) -> bool:
     return bool(row.get("outcome") == "negative")
 
 
-def _head(trial: Row, seen: str, of: str, solved: Sequence[Row] | None, failed: int) -> str:
+def _head(trial: Row, seen: str, of: str, solved: Sequence[Row] | None) -> str:
     if not _is_failed(trial):
         return f"Solved {seen}{of}{', after it had failed' if trial.get('acted_on') else ''}"
     if solved is None:
         return f"Failed {seen}{of}"
-    return f"Failed {seen}{of}, solved in {_which(solved, failed)}" if solved else f"Never solved {seen}{of}"
+    return f"Failed {seen}{of}, solved in {_which(solved)}" if solved else f"Never solved {seen}{of}"
 
 
-def _which(solved: Sequence[Row], failed: int) -> str:
-    """Return which trials solved the task: the numbers of undated trials and whether others failed after them, else their count."""
-    builds = {build for row in solved for build in row.get("evidence_build_ids", ())}
-    numbers = sorted({number for row in solved if (number := _number(row)) is not None})
-    if len(numbers) == max(len(builds), len(solved)):
-        is_last = numbers[-1] >= failed + len(numbers) - 1
-        return enumerated([f"the {_ORDINALS[number]}" for number in numbers]) + ("" if is_last else ", not in the last")
-    many = max(len(builds), len(solved))
+def _which(solved: Sequence[Row]) -> str:
+    """Return which trials solved the task: their numbers, where the source counts them, else how many."""
+    many, numbers = _many(solved), sorted({row["attempt"] + 1 for row in solved if row.get("attempt") is not None})
+    if len(numbers) == many:
+        return f"trial{'s' if many > 1 else ''} {enumerated(list(map(str, numbers)))}"
     return "another" if many == 1 else f"{many:,} others"
-
-
-def _number(row: Row) -> int | None:
-    """Return the number of the attempt, from 0; None if it is not recorded, or too high."""
-    number: int | None = row.get("attempt")
-    return number if number is not None and number < len(_ORDINALS) else None
 
 
 def _first(rows: Sequence[Row], name: str) -> str:

@@ -30,17 +30,24 @@ from memgraph.lifecycle.evidence.evidence import (
     never,
 )
 from memgraph.lifecycle.evidence.experience import SOURCE, WATCH, Experience, changed_scopes, read_experience
-from memgraph.lifecycle.evidence.reconcile import Known, Lesson, Reconciled, fields_of, invalidated, reconcile
+from memgraph.lifecycle.evidence.reconcile import (
+    Known,
+    Lesson,
+    Reconciled,
+    fields_of,
+    invalidated,
+    reconcile,
+    shared_tags,
+)
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.lessons import (
     Statements,
     by_centrality,
     counted,
     generalised,
-    has_lesson,
     is_change,
     said_again,
-    shared_by,
+    title_of,
     trials_of_one_task,
     words_of,
 )
@@ -49,7 +56,6 @@ from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.events.records import COMPRESSION, CompressionApplied
 from memgraph.model.ids import canonical_name, natural_id
-from memgraph.model.memory import Entity
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel, Row
 from memgraph.store import AgentMemoryStore
@@ -155,13 +161,9 @@ def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording
             if _is_put_away(experience, rows, evidence, successor):
                 staying |= {one.id for one in old}
             elif len(evidence) >= LEAST_BUILDS:
-                central = by_centrality(rows, scope.weights)
-                solved = _solved(experience, central)
-                if has_lesson(central, experience.outcome, solved):
-                    same = old[0] if successor.is_same else None
-                    wanted.append(
-                        _lesson(view.reader, experience, scope, central, evidence, solved, same, old, wording)
-                    )
+                same = old[0] if successor.is_same else None
+                lesson = _lesson(view.reader, experience, scope, by_centrality(rows), evidence, same, old, wording)
+                wanted += [lesson] if lesson else []
     latest = max((row.get("occurred_at", "") for row in episodes), default="")
     left = [one for one in known if one.id not in staying]
     lapse = partial(invalidated, view.now, ends_at=latest)
@@ -180,23 +182,20 @@ def _lesson(
     scope: _Scope,
     central: Sequence[Row],
     evidence: frozenset[str],
-    solved: Sequence[Row] | None,
     same: Known | None,
     old: Sequence[Known],
     wording: Wording,
-) -> Lesson:
-    """Return the generalisation of episodes that state the same, the most typical first.
+) -> Lesson | None:
+    """Return the generalisation of episodes that state the same, the most typical first; None if they have no lesson.
 
     Parameters
     ----------
     evidence : frozenset of str
         The builds in which it was seen, those of faded episodes included.
-    solved : sequence of Row or None
-        Trials that solved the task of its failed trials; None if these must not be quoted, or no task is named.
     same, old : Known or None, sequence of Known
         The one that it continues; that one, or those that it replaces because they were joined or split.
     """
-    rows, shared, seen = in_order(central), shared_by(central), counted(evidence, central)
+    rows, seen, solved = in_order(central), counted(evidence, central), _solved(experience, central)
     fields = fields_of(rows, experience.scope, SOURCE)
     gone = sorted(key for key in evidence if not key.startswith("memory ") and key not in fields["evidence_build_ids"])
     times = _times(reader, experience, central, gone)
@@ -205,20 +204,20 @@ def _lesson(
     against = frozenset[str]().union(*map(evidence_of, _against(experience, central, scope)))
     plain = generalised(
         central,
-        shared,
         experience.outcome,
         seen,
         times=times,
         solved=solved,
         against=len(against - evidence),
     )
-    said: dict[str, Any] = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
+    if plain is None:
+        return None
+    tags = shared_tags(central)
     fields |= {
-        # those that are missing are extracted from the text
-        **{name: values for name, values in said.items() if values},
+        **({"tags": tags} if tags else {}),  # else they are extracted from the text
         "outcome": experience.outcome,
         "confidence": confidence_of(len(evidence)),
-        "title": shared.title,
+        "title": title_of(central),
         "agents_involved": list(dict.fromkeys(one for row in rows for one in row.get("agents_involved", ())))[
             :_MOST_AGENTS
         ],
@@ -245,7 +244,7 @@ def _lesson(
         same,
         besides=[row["id"] for row in solved or ()],
         replaces=replaces,
-        worded=lambda: wording.of(central, str(plain), seen),
+        worded=lambda: wording.of(central, plain, seen),
     )
 
 

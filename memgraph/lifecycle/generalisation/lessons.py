@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of
+from memgraph.lifecycle.evidence.reconcile import shared_tags
 from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
@@ -194,15 +193,12 @@ def _evidence(rows: Iterable[Row]) -> frozenset[str]:
     return frozenset[str]().union(*map(evidence_of, rows))
 
 
-_T = TypeVar("_T", str, tuple[str, str])
-
 _MOST_COMPARED = 200
-"""Of a larger community so many of the best connected are compared by their words."""
+"""Of a larger group so many of the most typical are compared by their words."""
 _MOST_EXAMPLES = 3
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
-_MOST_SHARED_TAGS = 6
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ALIKE = 0.6
 _UNDATED_YEAR = "2000"
@@ -227,77 +223,26 @@ _FRAMES: dict[str, str] = {
 _AGAINST = {"positive": "It went wrong", "negative": "It went well"}
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What most of a community's episodes have in common.
-
-    Attributes
-    ----------
-    tags : tuple of str
-        Those of at least half of the episodes, the most frequent first.
-    entities : tuple of dict
-        The same of the things that they name.
-    title : str or None
-        What more than half of them are about.
-    """
-
-    tags: tuple[str, ...] = ()
-    entities: tuple[Row, ...] = ()
-    title: str | None = None
+def title_of(rows: Sequence[Row]) -> str | None:
+    """Return what more than half of some episodes are about."""
+    titles = Counter(filter(None, (row.get("title") for row in rows)))
+    return next((name for name, many in sorted(titles.items()) if many * 2 > len(rows)), None)
 
 
-def shared_by(episodes: Sequence[Row]) -> Shared:
-    """Return what at least half of the episodes have in common."""
-    least = len(episodes) / 2
-    tags, written = Counter[str](), dict[str, str]()
-    named, things = Counter[tuple[str, str]](), dict[tuple[str, str], Row]()
-    for row in episodes:
-        own = {canonical_name(tag): tag for tag in row.get("tags", ())}
-        tags.update(own.keys())
-        for name, tag in own.items():
-            written.setdefault(name, tag)
-        entities = {(entity["kind"], canonical_name(entity["name"])): entity for entity in row.get("entities", ())}
-        named.update(entities.keys())
-        for key, entity in entities.items():
-            things[key] = {**entity, "about": entity.get("about", False) or things.get(key, {}).get("about", False)}
-    titles = Counter(filter(None, (row.get("title") for row in episodes)))
-    title = next((name for name, many in sorted(titles.items()) if many > least), None)
-    return Shared(
-        tags=tuple(written[tag] for tag in _frequent(tags, least))[:_MOST_SHARED_TAGS],
-        entities=tuple(things[key] for key in _frequent(named, least))[:_MOST_SHARED_TAGS],
-        title=title,
-    )
+def by_centrality(episodes: Sequence[Row]) -> list[Row]:
+    """Return the episodes, the most typical first: by the words that they share with the others, then by how often they were seen and by id."""
+    words = [_spoken(row["content"]) for row in episodes]
+    frequency = Counter(word for own in words for word in own)
+
+    def rank(place: int) -> tuple[float, int, str]:
+        common = sum(frequency[word] - 1 for word in words[place]) / (len(words[place]) + 5.0)
+        row = episodes[place]
+        return (-round(common, 6), -len(row.get("evidence_build_ids", ())), row["id"])
+
+    return [episodes[place] for place in sorted(range(len(episodes)), key=rank)]
 
 
-def _frequent(counts: Counter[_T], least: float) -> list[_T]:
-    kept = [item for item in counts.items() if item[1] >= least]
-    return [name for name, _ in sorted(kept, key=lambda item: (-item[1], item[0]))]
-
-
-def by_centrality(episodes: Sequence[Row], weights: Mapping[str, float]) -> list[Row]:
-    """Return the episodes, the most typical first.
-
-    By the weight of the tags that they share with the others, then by the words that they share with them, then by how often they
-    were seen and by id.
-    """
-    tags = [{canonical_name(tag) for tag in row.get("tags", ())} for row in episodes]
-    counts = Counter(tag for own in tags for tag in own)
-    overlap = [sum(weights.get(tag, 0.0) * (counts[tag] - 1) for tag in sorted(own)) for own in tags]
-    order = sorted(range(len(episodes)), key=lambda place: (-round(overlap[place], 6), episodes[place]["id"]))
-    compared = order[:_MOST_COMPARED]
-    words = {place: _spoken(episodes[place]["content"]) for place in compared}
-    frequency = Counter(word for own in words.values() for word in own)
-
-    def rank(place: int) -> tuple[float, ...] | tuple[float, float, int, str]:
-        own = words[place]
-        common = sum(frequency[word] - 1 for word in own) / (len(own) + 5.0)
-        seen = len(episodes[place].get("evidence_build_ids", ()))
-        return (-round(overlap[place], 6), -round(common, 6), -seen, episodes[place]["id"])
-
-    return [episodes[place] for place in [*sorted(compared, key=rank), *order[_MOST_COMPARED:]]]
-
-
-@lru_cache(maxsize=2 * _MOST_COMPARED)
+@lru_cache(maxsize=16_384)
 def _spoken(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
@@ -313,7 +258,6 @@ def counted(evidence: frozenset[str], episodes: Sequence[Row]) -> str:
 
 def generalised(
     central: Sequence[Row],
-    shared: Shared,
     outcome: str,
     seen: str,
     *,
@@ -344,7 +288,7 @@ def generalised(
     kind = kind_of(central) or outcome
     if kind not in _FRAMES:
         return None
-    told = f"{_FRAMES[kind]}{_at(shared)} {seen}{when(times)}"
+    told = f"{_FRAMES[kind]}{_at(central)} {seen}{when(times)}"
     if len(central) == 1:
         said = _account(central[0], _CASE_CHARS)
         return f"{told}: {said}" if said else None
@@ -362,11 +306,6 @@ def generalised(
     return f"{text}{rest}"
 
 
-def has_lesson(central: Sequence[Row], outcome: str, solved: Sequence[Row] | None = None) -> bool:
-    """Return whether a lesson of these episodes can be stated. Parameters are those of `generalised`."""
-    return bool(central) and generalised(central, Shared(), outcome, "in 0 builds", solved=solved) is not None
-
-
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
     """Return the summary of episodes that are trials of one task; None for others. Parameters are those of `generalised`."""
     if is_trial(central[0]) and (len(central) == 1 or _is_of_one_task(central)):
@@ -374,11 +313,12 @@ def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] 
     return None
 
 
-def _at(shared: Shared) -> str:
+def _at(rows: Sequence[Row]) -> str:
     """Return what the episodes are about, in words: the file or thing of most of them, else the tags that they share."""
-    if shared.title and " " not in shared.title and len(shared.title) <= _LONGEST_NAME:
-        return f" with `{shared.title.rstrip('/').rsplit('/', 1)[-1]}`"
-    tags = [f"`{tag}`" for tag in shared.tags if tag not in KINDS and len(tag) <= _LONGEST_NAME][:3]
+    title = title_of(rows)
+    if title and " " not in title and len(title) <= _LONGEST_NAME:
+        return f" with `{title.rstrip('/').rsplit('/', 1)[-1]}`"
+    tags = [f"`{tag}`" for tag in shared_tags(rows) if tag not in KINDS and len(tag) <= _LONGEST_NAME][:3]
     return f" with {enumerated(tags)}" if tags else ""
 
 

@@ -12,7 +12,7 @@ from memgraph.model.results.learning import FEEDBACK_SOURCE
 from memgraph.retrieval.context.context import task_context
 from tests.growth import assert_grows_linearly
 
-SAID = ("too loud", "It was too loud again!", "much too loud")
+SAID = ("too loud", "Too loud!", "too loud")
 
 
 @pytest.fixture
@@ -49,12 +49,10 @@ def test_repeated_comments_become_one_rule(memory: memgraph.MemGraph, clock: Any
     sleep(memory)
 
     (rule,) = rules(memory)
-    assert rule.content == (
-        "The user made the same complaint on 3 episodes between 2026-02-02 and 2026-02-04: “much too loud”."
-    )
+    assert rule.content == ("The user said the same of 3 episodes between 2026-02-02 and 2026-02-04: “too loud”.")
     assert (rule.incorrect_approach, rule.correct_approach) == (
         "Booked bar 2",
-        "avoid what the user criticised: “much too loud”",
+        "do as the user said: “too loud”",
     )
     assert sorted(rule.supporting_memory_ids) == sorted(ids)
     assert (rule.confidence, rule.project_id, rule.embedding is not None) == (0.7, "food", True)
@@ -64,11 +62,11 @@ def test_repeated_comments_become_one_rule(memory: memgraph.MemGraph, clock: Any
 
 
 def test_the_context_warns_with_its_prevention(memory: memgraph.MemGraph, clock: Any) -> None:
-    criticised(memory, clock, ("Use the quiet room instead", "use the quiet room, please"))
+    criticised(memory, clock, ("Use the quiet room", "use the quiet room, please"))
     sleep(memory)
     context = task_context(memory.build_agent_context("Book the quiet room for the team", project="food"))
 
-    assert "use the quiet room, please" in {one.prevention for one in context.avoid_these}
+    assert "do as the user said: “use the quiet room, please”" in {one.prevention for one in context.avoid_these}
 
 
 def test_five_failures_with_the_same_advice_are_learned_from(memory: memgraph.MemGraph) -> None:
@@ -77,8 +75,8 @@ def test_five_failures_with_the_same_advice_are_learned_from(memory: memgraph.Me
     sleep(memory)
 
     (rule,) = rules(memory)
-    assert rule.content.startswith("The user asked for the same on 5 episodes on 2026-02-01: “Ask for the sandbox")
-    assert (rule.correct_approach, rule.confidence) == ("Ask for the sandbox account first", 0.9)
+    assert rule.content.startswith("The user said the same of 5 episodes on 2026-02-01: “Ask for the sandbox")
+    assert (rule.correct_approach, rule.confidence) == ("do as the user said: “Ask for the sandbox account first”", 0.9)
 
 
 def test_a_rule_grows_and_is_retired_with_its_comments(memory: memgraph.MemGraph, clock: Any) -> None:
@@ -128,14 +126,12 @@ def test_projects_are_kept_apart(memory: memgraph.MemGraph) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("too loud", "It was way too loud again!", True),
         ("too loud", "The music was too loud", False),
         ("Please keep answers short", "keep the answer short!", True),
         ("use pnpm, not npm", "Use pnpm not npm.", True),
         ("never deploy on Fridays", "don't deploy on Fridays", True),
         ("it can't find the file", "it cannot find the file", True),
         ("before a release, run the tests", "run the tests before a release", True),
-        ("ask first instead", "Ask first.", True),
         ("use pnpm, not npm", "use npm, not pnpm", False),
         ("use npm", "use npm over pnpm", False),
         ("use npm over pnpm", "use pnpm over npm", False),

@@ -648,7 +648,7 @@ class TestTrialsOfATask:
         (after,) = in_force(store)
         assert after.id == before.id
         assert after.content == (
-            "Failed in 3 trials of Kitchen env_7, solved in the fourth. The trial that solved it acted on this: “I should have "
+            "Failed in 3 trials of Kitchen env_7, solved in trial 4. The trial that solved it acted on this: “I should have "
             "opened the drawer before taking the plate.”"
         )
         assert (after.outcome, len(after.evidence_build_ids)) == ("negative", 3)

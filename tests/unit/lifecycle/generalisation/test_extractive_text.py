@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.generalisation.lessons import by_centrality, counted, generalised, said_again, shared_by
+from memgraph.lifecycle.generalisation.lessons import by_centrality, counted, generalised, said_again, title_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.earlier import attempt_in
 
@@ -21,7 +21,7 @@ def row(content: str, *tags: str, **fields: Any) -> Row:
 def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str | None:
     evidence = frozenset(f"b{n}" for n in range(builds))
     times = sorted(one["occurred_at"] for one in episodes)
-    return generalised(list(episodes), shared_by(episodes), outcome, counted(evidence, episodes), times=times, **told)
+    return generalised(list(episodes), outcome, counted(evidence, episodes), times=times, **told)
 
 
 class TestTheSame:
@@ -133,10 +133,8 @@ class TestTrials:
         lead = "Solved after a failed trial"
         two = [self.trial(f"Kitchen 7. What it acted on: Open it {n}.", lead, n) for n in (2, 4)]
         assert self.told().startswith("Never solved in 4 trials of Kitchen 7. The lesson: ")
-        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in the third, not in the last.")
-        assert self.told(*two).startswith(
-            "Failed in 4 trials of Kitchen 7, solved in the third and the fifth, not in the last."
-        )
+        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in trial 3.")
+        assert self.told(*two).startswith("Failed in 4 trials of Kitchen 7, solved in trials 3 and 5.")
         dated = [{**one, "occurred_at": "2026-03-04T10:00:00.000Z", "attempt": None} for one in two]
         assert self.told(dated[0]).startswith("Failed in 4 trials of Kitchen 7, solved in another.")
         assert self.told(*dated).startswith("Failed in 4 trials of Kitchen 7, solved in 2 others.")
@@ -147,7 +145,7 @@ class TestTrials:
         assert text_of(failed, outcome="negative") is None  # nobody says why it failed
         told = text_of(failed, outcome="negative", solved=[self.trial(f"{asked}search, book.", "Solved", 1)])
         assert told == (
-            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
+            "Failed in 4 trials, solved in trial 2: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
             "and `book`; no failed one called `book`."
         )
 
@@ -156,7 +154,7 @@ class TestTrials:
         decided = "Basic fares cannot be changed. In the end, `search` was called."
         solved = self.trial(f"{asked}.", "Solved", 1, explained=decided)
         assert text_of(self.trial(f"{asked}."), outcome="negative", solved=[solved]) == (
-            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
+            "Failed in 4 trials, solved in trial 2: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
             "“Basic fares cannot be changed. In the end, `search` was called.”"
         )
 
@@ -212,25 +210,11 @@ def test_how_often(evidence: set[str], told: str) -> None:
 
 
 def test_the_most_typical_comes_first() -> None:
-    episodes = [
-        row("odd", "a", "b"),
-        row("tokens expired at login", "a", "b", "c"),
-        row("tokens expired at logout", "a", "b", "c"),
-    ]
-    weights = {"a": 1.0, "b": 1.0, "c": 2.0}
-    assert [one["content"] for one in by_centrality(episodes, weights)][-1] == "odd"
-    assert by_centrality(episodes[::-1], weights) == by_centrality(episodes, weights)
+    episodes = [row("odd"), row("tokens expired at login"), row("tokens expired at logout")]
+    assert [one["content"] for one in by_centrality(episodes)][-1] == "odd"
+    assert by_centrality(episodes[::-1]) == by_centrality(episodes)
 
 
-def test_what_most_have_in_common() -> None:
-    thing = {"kind": "file", "name": "a.py", "about": True}
-    shared = shared_by(
-        [
-            row("1", "A", "b", entities=[thing], title="a.py"),
-            row("2", "a", "b", entities=[{**thing, "about": False}], title="a.py"),
-            row("3", "c"),
-        ]
-    )
-    assert shared.tags == ("A", "b")
-    assert shared.entities == (thing,)
-    assert shared.title == "a.py"
+def test_what_most_are_about() -> None:
+    assert title_of([row("1", title="a.py"), row("2", title="a.py"), row("3")]) == "a.py"
+    assert title_of([row("1", title="a.py"), row("2")]) is None
