@@ -80,7 +80,9 @@ def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
         now = _node("File", change["path"], project)
         yield Edge("CHANGED", done, now)
         if was := change.get("was"):
-            yield Edge("RENAMED", {"memory_id": memory["id"]}, now, _node("File", was, project))
+            yield Edge(
+                "RENAMED", {"memory_id": memory["id"], "seq": memory.get("seq")}, now, _node("File", was, project)
+            )
 
 
 @lru_cache(maxsize=4_096)
