@@ -36,6 +36,8 @@ _MARKUP = re.compile(
     r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<!\*)\*\*(?=\S)|(?<=\S)\*\*(?!\*)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
+_FORM = re.compile(r"^---\nupdated-dependencies:\n.*?^\.\.\.$|^ {0,3}-{3,}[ \t]*$", re.MULTILINE | re.DOTALL)
+"""What a bot writes for a program, and lines that only separate."""
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _GAP = re.compile(r"\n\s*\n\s*")
 
@@ -111,7 +113,7 @@ def without_trailers(text: str) -> str:
 
 def plain_text(subject: str, body: str) -> str:
     """Return a message as plain text: without its last paragraph if it has only trailers, and without HTML and Markdown except lists and `code`."""
-    body = _LINK.sub(r"\1", _MARKUP.sub("", body.partition("--HG--")[0])).rstrip()
+    body = _LINK.sub(r"\1", _MARKUP.sub("", _FORM.sub("", body.partition("--HG--")[0]))).rstrip()
     rest, gap, last = body.rpartition("\n\n")
     if all(_ANY_TRAILER.match(line.strip()) for line in last.splitlines()):
         body = rest if gap else ""

@@ -11,7 +11,7 @@ from memgraph.extraction.rules.changes import assessed, composed_text, statement
 from memgraph.extraction.rules.findings import Finding, composed, place_of, quoted_task, undone_text
 from memgraph.extraction.rules.prose import plain, sentences_of
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, is_by_bot, parse_subject
+from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, parse_subject
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
@@ -19,7 +19,7 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
-from memgraph.text.words import overlap
+from memgraph.text.words import is_bot, overlap
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
@@ -95,7 +95,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     is_history = log.source == "git"
     said: set[str] = set()
     for given in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(given.agent_name) or given.repeats:
+        if is_bot(given.agent_name) or given.repeats:
             continue
         request = _MERGED_REQUEST.match(given.description) if is_history else None
         task = _opened(given, request) if is_history else given

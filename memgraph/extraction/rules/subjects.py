@@ -44,9 +44,6 @@ _ORIGIN = re.compile(
 _MERGE = re.compile(
     r"merge\b|merging\b|merged\b|sync(?:ing)? (?:with|fork)\b|pull request\b|initial commit\b", re.IGNORECASE
 )
-_BOT = re.compile(
-    r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
-)
 _BUMP = re.compile(
     r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|cut v?\d|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
     re.IGNORECASE,
@@ -147,11 +144,6 @@ def _without_issues(line: str) -> str:
     """Remove issue references, together with a preceding "fixes"."""
     without = _ISSUE.sub("", line)
     return (without if without == line else _DANGLING.sub("", without)).strip()
-
-
-def is_by_bot(author: str) -> bool:
-    """Return whether the author is a bot that updates dependencies or formats files."""
-    return _BOT.search(author[:200]) is not None
 
 
 def is_noise(line: str) -> bool:

@@ -584,6 +584,20 @@ def test_a_file_that_gets_the_name_of_one_that_moved_away_is_another(
 
 
 @pytest.mark.embedded
+def test_a_bot_is_no_person_and_its_forms_are_no_message(repository: Repository, store: AgentMemoryStore) -> None:
+    form = "---\nupdated-dependencies:\n- dependency-name: tox\n  dependency-type: indirect\n...\n\nSigned-off-by: dependabot[bot] <x@y.z>"
+    repository.commit(f"Bump tox from 3.1 to 3.2\n\nBumps tox.\n\n{form}", author="dependabot[bot]")
+    squashed = "---------\n\nCo-authored-by: pre-commit-ci[bot] <66853113+pre-commit-ci[bot]@users.noreply.github.com>"
+    repository.commit(f"Fix the total\n\n* Round late\n\n{squashed}", hours=9)
+    ingest(store, GitReader(repository.path))
+
+    rows = store.cypher("MATCH (m:Memory) WHERE m.git_commit <> '' RETURN m.content AS c ORDER BY m.seq")
+    assert [row["c"] for row in rows] == ["Bump tox from 3.1 to 3.2 Bumps tox.", "Fix the total * Round late"]
+    assert [row["n"] for row in store.cypher("MATCH (p:Person) RETURN p.name AS n")] == ["Ada"]
+    assert len(store.cypher("MATCH (a:Agent) RETURN a.name AS n")) == 2
+
+
+@pytest.mark.embedded
 def test_a_history_is_stored_in_the_order_of_its_commits(repository: Repository, store: AgentMemoryStore) -> None:
     order = [repository.commit(message, hours=hour / 4) for hour, message in enumerate(["Add cart", CAUSE, "Add tax"])]
     ingest(store, GitReader(repository.path))
