@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memgraph.graph.schema import Statement, Table, matching, tables, unset, upserts
 from memgraph.model.ids import canonical_name, natural_id, short_name
 from memgraph.ports import Change, Key, Row
+from memgraph.text.words import is_bot
 
 EDGES = frozenset(
     "TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK CHANGED RENAMED OF_COMMIT AUTHORED_BY IN_RELEASE CLOSES REVERTS "
@@ -65,8 +66,9 @@ def implied(memory: Row) -> Iterator[Edge]:
 
 def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
     yield Edge("OF_COMMIT", _BARE, _node("Commit", commit, project))
-    for person in dict.fromkeys(memory.get("agents_involved", ())):
-        yield Edge("AUTHORED_BY", _BARE, _node("Person", person))
+    for author in dict.fromkeys(memory.get("agents_involved", ())):
+        if not is_bot(author):
+            yield Edge("AUTHORED_BY", _BARE, _node("Person", author))
     if release := memory.get("release"):
         yield Edge("IN_RELEASE", _BARE, _node("Release", release, project))
     for number in memory.get("closes", ()):
@@ -80,7 +82,9 @@ def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
         now = _node("File", change["path"], project)
         yield Edge("CHANGED", done, now)
         if was := change.get("was"):
-            yield Edge("RENAMED", {"memory_id": memory["id"]}, now, _node("File", was, project))
+            yield Edge(
+                "RENAMED", {"memory_id": memory["id"], "seq": memory.get("seq")}, now, _node("File", was, project)
+            )
 
 
 @lru_cache(maxsize=4_096)

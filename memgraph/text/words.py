@@ -13,6 +13,15 @@ FEWEST_WORDS = 4
 """A shorter text is recognised only where a field holds it alone: two or three words are found everywhere."""
 _EDGES = "\"'`“”‘’„«»‹›()[]{}<>.,;:!?…*_#|"
 
+_BOT = re.compile(
+    r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
+)
+
+
+def is_bot(author: str) -> bool:
+    """Return whether an author is a bot, such as one that updates dependencies or formats files, and no person."""
+    return _BOT.search(author[:200]) is not None
+
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text without case and without the punctuation around them."""

@@ -36,6 +36,8 @@ _MARKUP = re.compile(
     r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<!\*)\*\*(?=\S)|(?<=\S)\*\*(?!\*)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
+_FORM = re.compile(r"^---\nupdated-dependencies:\n.*?^\.\.\.$|^ {0,3}-{3,}[ \t]*$", re.MULTILINE | re.DOTALL)
+"""What a bot writes for a program, and lines that only separate."""
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _GAP = re.compile(r"\n\s*\n\s*")
 
@@ -120,7 +122,7 @@ def plain_text(subject: str, body: str) -> str:
 
 def without_markup(text: str) -> str:
     """Return a text without HTML, and without Markdown except lists and `code`."""
-    return _LINK.sub(r"\1", _MARKUP.sub("", text))
+    return _LINK.sub(r"\1", _MARKUP.sub("", _FORM.sub("", text)))
 
 
 def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int], list[int]]:

@@ -11,7 +11,7 @@ from memgraph.extraction.readers.commits import bare, kind_of
 from memgraph.extraction.rules.findings import Finding, composed, quoted_task
 from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import content_words, is_by_bot
+from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
@@ -20,7 +20,7 @@ from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 from memgraph.text.cutting import cut
-from memgraph.text.words import overlap
+from memgraph.text.words import is_bot, overlap
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
@@ -84,7 +84,7 @@ def _from_history(log: BuildEventLog) -> Iterator[Finding]:
     """Yield the changes that people explain, each title once: a cherry-pick or a retried push repeats it."""
     said: set[str] = set()
     for task in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(task.agent_name) or task.repeats or (name := bare(title_of(task))) in said:
+        if is_bot(task.agent_name) or task.repeats or (name := bare(title_of(task))) in said:
             continue
         if finding := _explained(task):
             said.add(name)
@@ -95,7 +95,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     failures: list[tuple[BuildTask, frozenset[str]]] = []
     said: set[str] = set()
     for task in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(task.agent_name) or task.repeats:
+        if is_bot(task.agent_name) or task.repeats:
             continue
         name = bare(title_of(task))
         if name in said and task.outcome == "success" and not failures:

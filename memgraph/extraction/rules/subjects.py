@@ -1,12 +1,9 @@
-"""The words of a text that say what it is about, and which authors are no persons."""
+"""The words of a text that say what it is about."""
 
 from __future__ import annotations
 
 from memgraph.text import lazy_re as re
 
-_BOT = re.compile(
-    r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
-)
 _EMPTY_WORDS = frozenset(
     str.split(
         "a an the of to in on at by for with and or as is are be it its this that from into some any all more most other "
@@ -21,11 +18,6 @@ _EMPTY_WORDS = frozenset(
     )
 )
 _CONTENT_WORD = re.compile(r"[^\W_][\w.-]*")
-
-
-def is_by_bot(author: str) -> bool:
-    """Return whether the author is a bot that updates dependencies or formats files."""
-    return _BOT.search(author[:200]) is not None
 
 
 def content_words(text: str) -> list[str]:

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from memgraph.extraction.rules.subjects import is_by_bot
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import HOT_SPOT, KNOWS, MENDED, REVERTED, TOGETHER, Change, Counted, FileChange
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, TimeIsUp, confidence_of, never, shared_context
@@ -25,6 +24,7 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import of_project
 from memgraph.store.query import Mask, Reader
+from memgraph.text.words import is_bot
 
 PHASE = "counting"
 LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
@@ -174,7 +174,7 @@ def _change(row: Row) -> Change:
         id=row["id"],
         sha=row["git_commit"],
         at=datetime.fromisoformat(row["occurred_at"]),
-        person="" if is_by_bot(author := next(iter(row.get("agents_involved", ())), "")) else author,
+        person="" if is_bot(author := next(iter(row.get("agents_involved", ())), "")) else author,
         files=files,
         is_fix=row.get("change_kind") == _FIXES or bool(row.get("closes")),
         mends=row.get("mends"),

@@ -99,7 +99,10 @@ class BuildRun:
         decided = [candidate for candidate in keyed if candidate.key in consumed]
         made = {event: one.memory for one in [*chosen, *decided] for event in one.memory.source_event_ids}
         records = (one for one in records_of(self.log) if not _is_told(one, made))
-        self.candidates = [*chosen, *(_completed(self.log, one) for one in records)]
+        every = [*chosen, *(_completed(self.log, one) for one in records)]
+        # a history is stored in the order of its commits: which file a name means depends on it
+        places = {task.task_id: place for place, task in enumerate(self.log.tasks)}
+        self.candidates = sorted(every, key=lambda one: places.get(getattr(one.memory, "git_commit", None) or "", -1))
         self.left_out = [candidate.key or "" for candidate in found[most:]]
 
     def record_beside(self, candidate: Candidate) -> Candidate | None:

@@ -84,10 +84,10 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
                 numbers = {"kind": change["kind"], "added": change.get("added", 0), "removed": change.get("removed", 0)}
                 name(memory, "CHANGED", "File", "file", change["path"], project, numbers)
                 if was := change.get("was"):
-                    name(memory, "RENAMED", "File", "file", was, project, {"memory_id": memory})
+                    name(memory, "RENAMED", "File", "file", was, project, {"memory_id": memory, "seq": row.get("seq")})
                     old, new = (natural_id("file", one, project_id=project or None) for one in (was, change["path"]))
                     whole["RENAMED"].pop((memory, old))
-                    whole["RENAMED"][old, new, memory] = {"memory_id": memory}
+                    whole["RENAMED"][old, new, memory] = {"memory_id": memory, "seq": row.get("seq")}
         for entity in row.get("entities", []):
             name(
                 memory,

@@ -570,23 +570,44 @@ def test_days_to_a_fix_are_not_told_where_the_authors_dates_are_out_of_order(
 
 
 @pytest.mark.embedded
-def test_what_another_file_became_that_had_the_name_later_is_no_history_of_the_first(
+def test_a_file_that_gets_the_name_of_one_that_moved_away_is_another(
     repository: Repository, store: AgentMemoryStore
 ) -> None:
     for step, (old, new) in enumerate([("app/cart.py", "app/basket.py"), ("app/cart.py", "app/wagon.py")]):
-        repository.commit(f"Add {new}", hours=step * 40, file=old, text=f"{new}\n" * 9)
+        repository.commit(f"Add {new}", hours=step * -40, file=old, text=f"{new}\n" * 9)
         repository.git("mv", old, new)
-        repository.commit(f"Rename to {new}", hours=step * 40 + 10, file="README")
-        repository.commit(f"Change {new}", hours=step * 40 + 20, file=new, text=f"{new}\n" * 12)
+        repository.commit(f"Rename to {new}", hours=step * -40 - 10, file="README")
+        repository.commit(f"Change {new}", hours=step * -40 - 20, file=new, text=f"{new}\n" * 12)
     ingest(store, GitReader(repository.path))
 
-    found = [row["content"].split(" ")[-1] for row in store.query("file_history", file="app/basket.py")]
-    assert found == [
-        "app/wagon.py",
-        *["app/basket.py"] * 3,
-    ]  # the first commit of the second file, when it had the name
-    found = [row["name"] for row in store.query("file_history", file="app/cart.py")]
-    assert sorted(found) == [*["app/basket.py"] * 2, *["app/cart.py"] * 2, *["app/wagon.py"] * 2]
+    for file, last in (("app/basket.py", "basket"), ("app/wagon.py", "wagon"), ("app/cart.py", "wagon")):
+        found = [(row["name"], row["content"].split("/")[-1]) for row in store.query("file_history", file=file)]
+        names = ["app/cart.py", f"app/{last}.py", f"app/{last}.py"]  # whatever the authors' dates
+        assert sorted(found) == sorted((name, f"{last}.py") for name in names), file
+
+
+@pytest.mark.embedded
+def test_a_bot_is_no_person_and_its_forms_are_no_message(repository: Repository, store: AgentMemoryStore) -> None:
+    form = "---\nupdated-dependencies:\n- dependency-name: tox\n  dependency-type: indirect\n...\n\nSigned-off-by: dependabot[bot] <x@y.z>"
+    repository.commit(f"Bump tox from 3.1 to 3.2\n\nBumps tox.\n\n{form}", author="dependabot[bot]")
+    squashed = "---------\n\nCo-authored-by: pre-commit-ci[bot] <66853113+pre-commit-ci[bot]@users.noreply.github.com>"
+    repository.commit(f"Fix the total\n\n* Round late\n\n{squashed}", hours=9)
+    ingest(store, GitReader(repository.path))
+
+    rows = store.cypher("MATCH (m:Memory) WHERE m.git_commit <> '' RETURN m.content AS c ORDER BY m.seq")
+    assert [row["c"] for row in rows] == ["Bump tox from 3.1 to 3.2 Bumps tox.", "Fix the total * Round late"]
+    assert [row["n"] for row in store.cypher("MATCH (p:Person) RETURN p.name AS n")] == ["Ada"]
+    assert len(store.cypher("MATCH (a:Agent) RETURN a.name AS n")) == 2
+
+
+@pytest.mark.embedded
+def test_a_history_is_stored_in_the_order_of_its_commits(repository: Repository, store: AgentMemoryStore) -> None:
+    order = [repository.commit(message, hours=hour / 4) for hour, message in enumerate(["Add cart", CAUSE, "Add tax"])]
+    ingest(store, GitReader(repository.path))
+    stored = "MATCH (m:Memory) WHERE m.git_commit <> '' RETURN m.git_commit AS sha, m.source AS source ORDER BY m.seq"
+    rows = store.cypher(stored)
+    assert [row["sha"] for row in rows] == order
+    assert [row["source"] for row in rows] == ["commit", "git", "commit"]
 
 
 def test_memories_are_found_by_the_release_that_their_text_leaves_out(
