@@ -67,10 +67,8 @@ class _Graph:
             )
         Path(path).unlink()
 
-    def close(self, *, is_saved: bool) -> None:
-        """Close the file; a copy that was changed is never checkpointed."""
-        if is_saved:
-            self.connection.execute("CHECKPOINT")
+    def close(self) -> None:
+        """Close the file."""
         database = self.connection.database
         self.connection.close()
         database.close()
@@ -145,7 +143,7 @@ def _answered(graph: _Graph | None, replies: int, request: dict[str, Any]) -> _G
     """Do what a request says, and return the graph that is then open."""
     if "path" in request:
         if graph is not None:
-            graph.close(is_saved=False)
+            graph.close()
         return _Graph(request)
     if graph is None:
         os._exit(0)  # the process that had it open has just ended by itself; the parent opens another copy
@@ -155,8 +153,10 @@ def _answered(graph: _Graph | None, replies: int, request: dict[str, Any]) -> _G
         graph.run(request["run"])
     elif "query" in request:
         graph.query(replies, request)
+    elif "save" in request:
+        graph.connection.execute("CHECKPOINT")  # a file that is changed afterwards never is again
     else:
-        graph.close(is_saved=request["save"])
+        graph.close()
         return None
     return graph
 

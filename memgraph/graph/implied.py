@@ -107,38 +107,31 @@ class Implied:
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Row]] = defaultdict(dict)
-        self._edges: dict[str, list[tuple[str, str, Row]]] = defaultdict(list)
+        self._edges: dict[str, dict[tuple[str, ...], Row]] = defaultdict(dict)
 
     def gather(self, memory_id: str, memory: Row) -> None:
         """Add what a memory implies. A node is as the first memory names it; of two mentions of one thing the last counts."""
-        edges: dict[tuple[str, str, str], Row] = {}
-        for table, row, *nodes in implied(memory):
-            for node in filter(None, nodes):
-                self.nodes[node.table].setdefault(node.row["id"], node.row)
-            target, source = (node.row["id"] if node else memory_id for node in nodes)
-            edges[table, source, target] = row
-        for (table, source, target), row in edges.items():
-            self._edges[table].append((source, target, row))
+        for table, row, node, source in implied(memory):
+            target = node.row["id"]
+            self.nodes[node.table].setdefault(target, node.row)
+            if source is None:
+                self._edges[table][memory_id, target] = row
+            else:
+                self.nodes[source.table].setdefault(source.row["id"], source.row)
+                self._edges[table][source.row["id"], target, memory_id] = row
 
     def edges(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over the edges of a table."""
-        return (((source, target), row) for source, target, row in self._edges.get(table, ()))
+        return (((ends[0], ends[1]), row) for ends, row in self._edges.get(table, _BARE).items())
 
     def of(self, table: str, rows: Iterable[tuple[Key, Row]]) -> Iterable[tuple[Key, Row]]:
-        """Return a table's rows with those that are implied. Memories, which come first, are gathered as they are read."""
-        if table == "Memory":
-            return self._gathered(rows)
+        """Return a table's rows with those that the gathered memories imply."""
         if table in EDGES:
             return self.edges(table)
         if named := self.nodes.get(table):
             own = {str(key): row for key, row in rows}
             return [(key, {**named.get(key, _BARE), **own.get(key, _BARE)}) for key in {**named, **own}]
         return rows
-
-    def _gathered(self, memories: Iterable[tuple[Key, Row]]) -> Iterator[tuple[Key, Row]]:
-        for key, memory in memories:
-            self.gather(str(key), memory)
-            yield key, memory
 
 
 def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
