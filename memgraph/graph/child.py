@@ -49,12 +49,10 @@ class _Graph:
         self.connection.execute("CALL force_checkpoint_on_close=false")
 
     def run(self, statements: list[list[Any]]) -> None:
-        """Run memgraph's own statements in one transaction."""
+        """Run memgraph's own statements."""
         self.connection.set_query_timeout(0)
-        self.connection.execute("BEGIN TRANSACTION")
         for query, params in statements:
             self.connection.execute(query, params)
-        self.connection.execute("COMMIT")
 
     def load(self, table: str, types: dict[str, str], path: str) -> None:
         """Copy rows from a JSON file. Ladybug's wheel reads no JSON, so it gets them as an Arrow table."""
@@ -153,8 +151,6 @@ def _answered(graph: _Graph | None, replies: int, request: dict[str, Any]) -> _G
         graph.run(request["run"])
     elif "query" in request:
         graph.query(replies, request)
-    elif "save" in request:
-        graph.connection.execute("CHECKPOINT")  # a file that is changed afterwards never is again
     else:
         graph.close()
         return None

@@ -36,7 +36,7 @@ from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphErro
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.implied import Implied, updates
 from memgraph.graph.process import EndedError, EngineProcess, Limits
-from memgraph.graph.schema import PART_ROWS, tables, write_part
+from memgraph.graph.schema import PART_VALUES, tables, write_part
 from memgraph.logs import logger_of
 from memgraph.model.results.rows import Rows
 from memgraph.ports import Change, Key, Row
@@ -295,8 +295,8 @@ class GraphCopy:
             return False
         statements = [[query, params] for query, params in updates(changes or (), copy.seq)]
         if statements or opening:
-            updating = [orjson.dumps({"run": statements})] if statements else []
-            child.ask([*opening, *updating], self._child_limits(_WRITE_TIMEOUT_S))
+            updating = orjson.dumps({"run": [["BEGIN TRANSACTION", {}], *statements, ["COMMIT", {}]]})
+            child.ask([*opening, updating], self._child_limits(_WRITE_TIMEOUT_S))
         child.copy = copy
         copy.seq, copy.mark = seq, mark
         return True
@@ -341,12 +341,14 @@ class GraphCopy:
     def _writing_of(self, rows: RowSource, path: Path) -> Iterator[bytes]:
         """Yield the requests that write a base."""
         yield self._opening(path, _WRITING_POOL_BYTES)
-        yield orjson.dumps({"run": [[table.statement, {}] for table in tables().values()]})
+        created = [[table.statement, {}] for table in tables().values()]
+        # with several threads a COPY takes more time in all, and this process needs the other core to make what is copied
+        yield orjson.dumps({"run": [["CALL threads=1", {}], ["BEGIN TRANSACTION", {}], *created]})
         implied = Implied()
         for name, table in tables().items():
             found = iter(implied.of(name, rows.scan(name)))
             for number in count():
-                if not (some := list(islice(found, PART_ROWS))):
+                if not (some := list(islice(found, PART_VALUES // (len(table.columns) + 2)))):
                     break
                 columns = write_part(table, some, part := path.with_name(f"{name}-{number}.json"))
                 require_free(path, part.stat().st_size * _DISK_BYTES_A_JSON_BYTE + _SPARE_BYTES)
@@ -356,13 +358,14 @@ class GraphCopy:
                 if name == "Memory":  # while the child copies
                     for key, memory in some:
                         implied.gather(str(key), memory)
-        yield orjson.dumps({"save": True})
+        # what is changed after this checkpoint is never saved
+        yield orjson.dumps({"run": [["COMMIT", {}], ["CHECKPOINT", {}], [f"CALL threads={_threads()}", {}]]})
 
     def _opening(self, path: Path, pool_bytes: int) -> bytes:
         options = {
             "buffer_pool_size": pool_bytes,
             "max_db_size": _most_database_bytes(),
-            "max_num_threads": min(_MOST_THREADS, os.cpu_count() or 1),
+            "max_num_threads": _threads(),
         }
         return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
 
@@ -404,6 +407,10 @@ def _is_owner(child: EngineProcess, owner: GraphCopy) -> bool:
 @cache
 def _schema_digest() -> str:
     return hashlib.sha256("\n".join(table.statement for table in tables().values()).encode()).hexdigest()
+
+
+def _threads() -> int:
+    return min(_MOST_THREADS, os.cpu_count() or 1)
 
 
 def _most_database_bytes() -> int:
