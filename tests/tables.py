@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import sqlite3
@@ -188,9 +189,15 @@ def copy_journal(home: Path, to: Path) -> None:
     shutil.copy(home / FILE, to / FILE)
 
 
+def bytes_of(path: Path) -> bytes:
+    """Return the bytes of a file, a compressed one's unpacked."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
 def everything(home: Path) -> bytes:
     """Return the bytes of all files of a store, and what is compressed in its tables, unpacked."""
     with database(home) as connection:
         packed = connection.execute("SELECT body FROM archive UNION ALL SELECT body FROM baseline").fetchall()
-    files = (path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
+    files = (bytes_of(path) for path in sorted(home.rglob("*")) if path.is_file())
     return b"\n".join([*files, *(zlib.decompress(body) for (body,) in packed)])

@@ -49,12 +49,10 @@ class _Graph:
         self.connection.execute("CALL force_checkpoint_on_close=false")
 
     def run(self, statements: list[list[Any]]) -> None:
-        """Run memgraph's own statements in one transaction."""
+        """Run memgraph's own statements."""
         self.connection.set_query_timeout(0)
-        self.connection.execute("BEGIN TRANSACTION")
         for query, params in statements:
             self.connection.execute(query, params)
-        self.connection.execute("COMMIT")
 
     def load(self, table: str, types: dict[str, str], path: str) -> None:
         """Copy rows from a JSON file. Ladybug's wheel reads no JSON, so it gets them as an Arrow table."""
@@ -67,10 +65,8 @@ class _Graph:
             )
         Path(path).unlink()
 
-    def close(self, *, is_saved: bool) -> None:
-        """Close the file; a copy that was changed is never checkpointed."""
-        if is_saved:
-            self.connection.execute("CHECKPOINT")
+    def close(self) -> None:
+        """Close the file."""
         database = self.connection.database
         self.connection.close()
         database.close()
@@ -145,7 +141,7 @@ def _answered(graph: _Graph | None, replies: int, request: dict[str, Any]) -> _G
     """Do what a request says, and return the graph that is then open."""
     if "path" in request:
         if graph is not None:
-            graph.close(is_saved=False)
+            graph.close()
         return _Graph(request)
     if graph is None:
         os._exit(0)  # the process that had it open has just ended by itself; the parent opens another copy
@@ -156,7 +152,7 @@ def _answered(graph: _Graph | None, replies: int, request: dict[str, Any]) -> _G
     elif "query" in request:
         graph.query(replies, request)
     else:
-        graph.close(is_saved=request["save"])
+        graph.close()
         return None
     return graph
 

@@ -1,14 +1,16 @@
 """The graph: a copy of today's rows that answers Cypher.
 
-A *base* is a file that was written by COPY only, with the number of the last event in it as its name, and a code that only this store
-can compute. A query runs in a child process, on a copy of the base to which the rows changed since are applied; it is kept warm, follows
-with further changes, is never checkpointed, and is thrown away. (Kùzu loses rows when it checkpoints a file that was updated.)
+A *base* is a compressed file that was written by COPY only, with the number of the last event in it as its name, and a code that only this
+store can compute. A query runs in a child process, on a copy of the base to which the rows changed since are applied; it is kept warm, follows
+with further changes, is never checkpointed, and is thrown away. (Kùzu loses rows when it checkpoints a file that was updated.) Compressed,
+because most of the engine's file is nearly empty pages: at least 256 of a hash index for each table of nodes.
 
 Several processes may do all of this at once: files come and go by renaming and removing.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
@@ -21,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -33,7 +36,7 @@ from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphErro
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.implied import Implied, updates
 from memgraph.graph.process import EndedError, EngineProcess, Limits
-from memgraph.graph.schema import tables, write_part
+from memgraph.graph.schema import PART_VALUES, tables, write_part
 from memgraph.logs import logger_of
 from memgraph.model.results.rows import Rows
 from memgraph.ports import Change, Key, Row
@@ -41,8 +44,8 @@ from memgraph.ports import Change, Key, Row
 logger = logger_of(__name__)
 
 _BASE = re.compile(r"base-(\d+)-([0-9a-f]{64})\.\w+")
-_WRITING, _QUERY = "write-", "query-"
-"""Prefixes of the folders of a base that is being written, and of a copy."""
+_FOLDER = "query-"
+"""Prefix of the folders of copies, and of a base that is being written."""
 _CHILDREN = (EngineProcess(), EngineProcess())
 """The second is for queries that find the first one busy with a long one."""
 _LOOK_S = 0.05
@@ -196,8 +199,8 @@ class GraphCopy:
         except MemGraphError as error:  # the next query will write it, or raise what is wrong
             logger.warning("the graph was not written in the background: %s", error.loggable)
 
-    def write_base(self, *, unless_recent: bool = False) -> None:
-        """Write a base of the rows as they are now, and remove the others."""
+    def write_base(self, reader: EngineProcess | None = None, *, unless_recent: bool = False) -> None:
+        """Write a base of the rows as they are now, and remove the others. A child that will read it next keeps the file open as its copy."""
         began = time.monotonic()
         with self._writing, as_graph_errors(self._folder):
             self._sweep()
@@ -206,19 +209,25 @@ class GraphCopy:
                     if any(self._recent_bases(rows)):
                         return
             # the folder before the snapshot: so `forget` finds the folder of everybody who knows rows of before
-            folder = TemporaryFolder(self._folder, _WRITING)
-            writer = EngineProcess()  # a fresh one: the engine writes pages of which it has not filled every byte
+            folder = TemporaryFolder(self._folder, _FOLDER)
+            writer = reader or EngineProcess()
+            writer.stop()  # a fresh one: the engine writes pages of which it has not filled every byte
             try:
-                path = folder.path / "base"
+                path = folder.path / "graph"
                 with self._snapshot() as rows:
                     seq, mark = rows.seq, rows.mark(rows.seq)
                     writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
-                path.chmod(0o600)
-                name = f"base-{seq}-{self._code(path, seq, mark or '')}.{self._vendor.name}"
-                path.replace(self._folder / name)
+                with path.open("rb") as file, gzip.open(packed := folder.path / "base", "wb", compresslevel=1) as base:
+                    shutil.copyfileobj(file, base)
+                packed.chmod(0o600)
+                name = f"base-{seq}-{self._code(packed, seq, mark or '')}.{self._vendor.name}"
+                packed.replace(self._folder / name)
+                if reader is not None:
+                    reader.copy = _Copy(self, folder, seq, mark or "")
             finally:
-                writer.stop()
-                folder.remove()
+                if writer.copy is None:
+                    writer.stop()
+                    folder.remove()
             for other in self._folder.glob("base-*"):
                 if other.name != name:
                     clear(other)
@@ -232,7 +241,7 @@ class GraphCopy:
                     child.stop()
         with self._writing, as_graph_errors(self._folder):
             # a copy begins with a base and a base with a folder, so in this order none is missed
-            for pattern in ("base-*", f"{_QUERY}*", f"{_WRITING}*", "base-*"):
+            for pattern in ("base-*", f"{_FOLDER}*", "base-*"):
                 for path in self._folder.glob(pattern):
                     clear(path)
 
@@ -243,7 +252,7 @@ class GraphCopy:
             with child.turn:
                 if _is_owner(child, self) and child.is_alive:
                     with suppress(GraphError):
-                        child.ask([orjson.dumps({"save": False})], self._child_limits(_CLOSE_TIMEOUT_S))
+                        child.ask([orjson.dumps({"close": True})], self._child_limits(_CLOSE_TIMEOUT_S))
                     child.copy = None
 
     def _follow(self, child: EngineProcess) -> None:
@@ -252,11 +261,11 @@ class GraphCopy:
         for attempt in range(_ATTEMPTS):
             try:
                 if is_refused:
-                    self.write_base()
+                    self.write_base(child)
                     is_refused = False
                 if self._has_followed(child):
                     return
-                self.write_base(unless_recent=True)  # another thread may have written one meanwhile
+                self.write_base(child, unless_recent=True)  # another thread may have written one meanwhile
             except GraphError as error:
                 if attempt == _ATTEMPTS - 1 or isinstance(error, ConfigError | DiskFullError):
                     if isinstance(error, EndedError):
@@ -286,8 +295,8 @@ class GraphCopy:
             return False
         statements = [[query, params] for query, params in updates(changes or (), copy.seq)]
         if statements or opening:
-            updating = [orjson.dumps({"run": statements})] if statements else []
-            child.ask([*opening, *updating], self._child_limits(_WRITE_TIMEOUT_S))
+            updating = orjson.dumps({"run": [["BEGIN TRANSACTION", {}], *statements, ["COMMIT", {}]]})
+            child.ask([*opening, updating], self._child_limits(_WRITE_TIMEOUT_S))
         child.copy = copy
         copy.seq, copy.mark = seq, mark
         return True
@@ -305,13 +314,15 @@ class GraphCopy:
                 yield path, seq, mark, code, changes
 
     def _copied(self, path: Path, seq: int, mark: str, code: str) -> TemporaryFolder | None:
-        """Copy a base to a temporary folder; return None if it is not one that this store wrote, or is gone."""
+        """Unpack a base into a temporary folder; return None if it is not one that this store wrote, or is gone."""
         with as_graph_errors(self._folder):
-            folder = TemporaryFolder(self._folder, _QUERY)
+            folder = TemporaryFolder(self._folder, _FOLDER)
             try:
-                shutil.copyfile(path, copied := folder.path / "graph", follow_symlinks=False)
-                copied.chmod(0o600)
-                if self._code(copied, seq, mark) == code:
+                shutil.copyfile(path, packed := folder.path / "base", follow_symlinks=False)
+                if self._code(packed, seq, mark) == code:
+                    with gzip.open(packed) as base, (folder.path / "graph").open("xb") as file:
+                        shutil.copyfileobj(base, file)
+                    packed.unlink()
                     return folder
                 logger.warning("%s is not as this store wrote it; it is written anew", path)
                 clear(path)
@@ -330,26 +341,31 @@ class GraphCopy:
     def _writing_of(self, rows: RowSource, path: Path) -> Iterator[bytes]:
         """Yield the requests that write a base."""
         yield self._opening(path, _WRITING_POOL_BYTES)
-        yield orjson.dumps({"run": [[table.statement, {}] for table in tables().values()]})
+        created = [[table.statement, {}] for table in tables().values()]
+        # with several threads a COPY takes more time in all, and this process needs the other core to make what is copied
+        yield orjson.dumps({"run": [["CALL threads=1", {}], ["BEGIN TRANSACTION", {}], *created]})
         implied = Implied()
         for name, table in tables().items():
             found = iter(implied.of(name, rows.scan(name)))
-            for number in range(1 << 30):
-                part = path.with_name(f"{name}-{number}.json")
-                columns, count = write_part(table, found, part)
-                if not count:
+            for number in count():
+                if not (some := list(islice(found, PART_VALUES // (len(table.columns) + 2)))):
                     break
+                columns = write_part(table, some, part := path.with_name(f"{name}-{number}.json"))
                 require_free(path, part.stat().st_size * _DISK_BYTES_A_JSON_BYTE + _SPARE_BYTES)
                 types = {column: table.columns.get(column, "STRING") for column in columns}
                 target = name if table.ends else f"{name}({', '.join(columns)})"
                 yield orjson.dumps({"load": {"table": target, "types": types, "path": str(part)}})
-        yield orjson.dumps({"save": True})
+                if name == "Memory":  # while the child copies
+                    for key, memory in some:
+                        implied.gather(str(key), memory)
+        # what is changed after this checkpoint is never saved
+        yield orjson.dumps({"run": [["COMMIT", {}], ["CHECKPOINT", {}], [f"CALL threads={_threads()}", {}]]})
 
     def _opening(self, path: Path, pool_bytes: int) -> bytes:
         options = {
             "buffer_pool_size": pool_bytes,
             "max_db_size": _most_database_bytes(),
-            "max_num_threads": min(_MOST_THREADS, os.cpu_count() or 1),
+            "max_num_threads": _threads(),
         }
         return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
 
@@ -367,8 +383,7 @@ class GraphCopy:
                 raise ConfigError(
                     f"{self._folder}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory"
                 )
-            for prefix in (_QUERY, _WRITING):
-                remove_abandoned(self._folder, prefix)
+            remove_abandoned(self._folder, _FOLDER)
             self._is_swept = True
 
 
@@ -392,6 +407,10 @@ def _is_owner(child: EngineProcess, owner: GraphCopy) -> bool:
 @cache
 def _schema_digest() -> str:
     return hashlib.sha256("\n".join(table.statement for table in tables().values()).encode()).hexdigest()
+
+
+def _threads() -> int:
+    return min(_MOST_THREADS, os.cpu_count() or 1)
 
 
 def _most_database_bytes() -> int:

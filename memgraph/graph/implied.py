@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from memgraph.graph.schema import Statement, Table, matching, tables, unset, upserts
 from memgraph.model.ids import canonical_name, natural_id, short_name
@@ -27,64 +26,52 @@ _ABOUT: dict[bool, Row] = {is_about: {"about": is_about} for is_about in (True, 
 """Rows are never modified, so equal edges share one."""
 
 
-class Node(NamedTuple):
-    """A node that memories name: its table, and its row."""
-
-    table: str
-    row: Row
-
-
-class Edge(NamedTuple):
-    """An edge from a memory, or from a node that it names, and the node that it leads to."""
-
-    table: str
-    row: Row
-    node: Node
-    source: Node | None = None
+Edge = tuple[str, Row, str, Row, Row | None]
+"""An edge from a memory, or from a file that it names: its table and row, the table and row of the node that it leads to, the earlier file's row."""
 
 
 def implied(memory: Row) -> Iterator[Edge]:
     """Yield the edges that a memory's row implies, each once."""
     project = memory.get("project_id")
     if project:
-        yield Edge("IN_PROJECT", _BARE, _node("Project", project))
+        yield "IN_PROJECT", _BARE, "Project", _node("Project", project), None
     for build in dict.fromkeys([*filter(None, [memory.get("build_id")]), *memory.get("evidence_build_ids", ())]):
-        yield Edge("FROM_BUILD", _BARE, _node("Build", build, project))
+        yield "FROM_BUILD", _BARE, "Build", _node("Build", build, project), None
     if session := memory.get("session_id"):
-        yield Edge("IN_SESSION", _BARE, _node("Session", session, project))
+        yield "IN_SESSION", _BARE, "Session", _node("Session", session, project), None
     if task := memory.get("task_id"):
-        yield Edge("IN_TASK", _BARE, _node("Task", task))
+        yield "IN_TASK", _BARE, "Task", _node("Task", task), None
     for agent in dict.fromkeys(memory.get("agents_involved", ())):
-        yield Edge("INVOLVES", _BARE, _node("Agent", agent))
+        yield "INVOLVES", _BARE, "Agent", _node("Agent", agent), None
     for tag in memory.get("tags", ()):
-        yield Edge("TAGGED", _BARE, _node("Tag", tag))
+        yield "TAGGED", _BARE, "Tag", _node("Tag", tag), None
     for entity in memory.get("entities", ()):
-        yield Edge("MENTIONS", _ABOUT[entity.get("about", False)], _entity(entity["kind"], entity["name"], project))
+        about = _ABOUT[entity.get("about", False)]
+        yield "MENTIONS", about, "Entity", _entity(entity["kind"], entity["name"], project), None
     if commit := memory.get("git_commit"):
         yield from _of_commit(memory, commit, project)
 
 
 def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
-    yield Edge("OF_COMMIT", _BARE, _node("Commit", commit, project))
+    yield "OF_COMMIT", _BARE, "Commit", _node("Commit", commit, project), None
     for author in dict.fromkeys(memory.get("agents_involved", ())):
         if not is_bot(author):
-            yield Edge("AUTHORED_BY", _BARE, _node("Person", author))
+            yield "AUTHORED_BY", _BARE, "Person", _node("Person", author), None
     if release := memory.get("release"):
-        yield Edge("IN_RELEASE", _BARE, _node("Release", release, project))
+        yield "IN_RELEASE", _BARE, "Release", _node("Release", release, project), None
     for number in memory.get("closes", ()):
-        yield Edge("CLOSES", _BARE, _node("Issue", number, project))
+        yield "CLOSES", _BARE, "Issue", _node("Issue", number, project), None
     for undone in memory.get("undoes", ()):
-        yield Edge("REVERTS", _BARE, _node("Commit", undone, project))
+        yield "REVERTS", _BARE, "Commit", _node("Commit", undone, project), None
     if mended := memory.get("mends"):
-        yield Edge("MENDS", _BARE, _node("Commit", mended, project))
+        yield "MENDS", _BARE, "Commit", _node("Commit", mended, project), None
     for change in memory.get("changes", ()):
         done = _done(change["kind"], change.get("added", 0), change.get("removed", 0))
         now = _node("File", change["path"], project)
-        yield Edge("CHANGED", done, now)
+        yield "CHANGED", done, "File", now, None
         if was := change.get("was"):
-            yield Edge(
-                "RENAMED", {"memory_id": memory["id"], "seq": memory.get("seq")}, now, _node("File", was, project)
-            )
+            renamed = {"memory_id": memory["id"], "seq": memory.get("seq")}
+            yield "RENAMED", renamed, "File", now, _node("File", was, project)
 
 
 @lru_cache(maxsize=4_096)
@@ -93,17 +80,17 @@ def _done(kind: str, added: int, removed: int) -> Row:
 
 
 @lru_cache(maxsize=65_536)
-def _node(table: str, name: str, project_id: str | None = None) -> Node:
+def _node(table: str, name: str, project_id: str | None = None) -> Row:
     known_as = canonical_name(name) if table == "Tag" else name
     key = natural_id(table.lower(), known_as, project_id=project_id)
-    return Node(table, {"id": key, "name": name, **({"project_id": project_id} if project_id else {})})
+    return {"id": key, "name": name, **({"project_id": project_id} if project_id else {})}
 
 
 @lru_cache(maxsize=65_536)
-def _entity(kind: str, name: str, project_id: str | None) -> Node:
+def _entity(kind: str, name: str, project_id: str | None) -> Row:
     key = natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
     row = {"id": key, "name": name, "kind": kind, "short_name": short_name(kind, name)}
-    return Node("Entity", {**row, **({"project_id": project_id} if project_id else {})})
+    return {**row, **({"project_id": project_id} if project_id else {})}
 
 
 class Implied:
@@ -111,38 +98,31 @@ class Implied:
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Row]] = defaultdict(dict)
-        self._edges: dict[str, list[tuple[str, str, Row]]] = defaultdict(list)
+        self._edges: dict[str, dict[tuple[str, ...], Row]] = defaultdict(dict)
 
     def gather(self, memory_id: str, memory: Row) -> None:
         """Add what a memory implies. A node is as the first memory names it; of two mentions of one thing the last counts."""
-        edges: dict[tuple[str, str, str], Row] = {}
-        for table, row, *nodes in implied(memory):
-            for node in filter(None, nodes):
-                self.nodes[node.table].setdefault(node.row["id"], node.row)
-            target, source = (node.row["id"] if node else memory_id for node in nodes)
-            edges[table, source, target] = row
-        for (table, source, target), row in edges.items():
-            self._edges[table].append((source, target, row))
+        for table, row, leads_to, node, source in implied(memory):
+            target = node["id"]
+            self.nodes[leads_to].setdefault(target, node)
+            if source is None:
+                self._edges[table][memory_id, target] = row
+            else:
+                self.nodes[leads_to].setdefault(source["id"], source)
+                self._edges[table][source["id"], target, memory_id] = row
 
     def edges(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over the edges of a table."""
-        return (((source, target), row) for source, target, row in self._edges.get(table, ()))
+        return (((ends[0], ends[1]), row) for ends, row in self._edges.get(table, _BARE).items())
 
     def of(self, table: str, rows: Iterable[tuple[Key, Row]]) -> Iterable[tuple[Key, Row]]:
-        """Return a table's rows with those that are implied. Memories, which come first, are gathered as they are read."""
-        if table == "Memory":
-            return self._gathered(rows)
+        """Return a table's rows with those that the gathered memories imply."""
         if table in EDGES:
             return self.edges(table)
         if named := self.nodes.get(table):
             own = {str(key): row for key, row in rows}
             return [(key, {**named.get(key, _BARE), **own.get(key, _BARE)}) for key in {**named, **own}]
         return rows
-
-    def _gathered(self, memories: Iterable[tuple[Key, Row]]) -> Iterator[tuple[Key, Row]]:
-        for key, memory in memories:
-            self.gather(str(key), memory)
-            yield key, memory
 
 
 def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,8 @@ _ENDS = re.compile(r"FROM (\w+) TO (\w+)\s*,?\s*")
 _TYPE = re.compile(r"\w+(?:\[\])?")
 Statement = tuple[str, dict[str, Any]]
 """A statement and its parameters, all of them JSON."""
-PART_ROWS = 25_000
-"""Rows in one file: a COPY of 100,000 memories at once takes more than a gigabyte."""
+PART_VALUES = 500_000
+"""Values in one file, of some 4,000 memories or 250,000 edges: the next one is made while the engine copies it."""
 _VALUES_A_STATEMENT = 50_000
 _EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0, "INT64[]": 0}
 """Placeholder in a list for a part that a record lacks, because lists hold no nulls."""
@@ -102,20 +101,22 @@ def columns_of(table: Table, row: Row) -> Row:
     return columns
 
 
-def write_part(table: Table, rows: Iterator[tuple[Key, Row]], path: Path) -> tuple[list[str], int]:
-    """Write the next rows of a table to a JSON file; return the columns in it, and how many rows: 0 if there are no more.
+def write_part(table: Table, rows: Iterable[tuple[Key, Row]], path: Path) -> list[str]:
+    """Write rows of a table, not none, to a JSON file; return the columns in it.
 
     Columns of nodes that no row sets are left out and get their defaults.
     """
-    part = [_row(table, key, row) for key, row in islice(rows, PART_ROWS)]
-    if not part:
-        return [], 0
-    used = {"from", "to", *table.columns} if table.ends else set().union(*part)
-    names = [name for name in ("from", "to", *table.columns) if name in used or (table.ends and name in table.columns)]
+    if table.ends:
+        part = [{"from": key[0], "to": key[1], **row} for key, row in rows]
+        names = ["from", "to", *table.columns]
+    else:
+        part = [columns_of(table, row) for _, row in rows]
+        used = set().union(*part)
+        names = [name for name in table.columns if name in used]
     nothing = {name: value for name in names if (value := _nothing(table, name)) is not None}
     part[0] = {**dict.fromkeys(names), **nothing, **part[0]}  # the engine infers the columns from the first row
     path.write_bytes(orjson.dumps([{**nothing, **row} for row in part] if nothing else part))
-    return names, len(part)
+    return names
 
 
 def matching(table: Table, keys: Iterable[Key], rest: str) -> Iterator[Statement]:

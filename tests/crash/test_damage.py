@@ -345,7 +345,7 @@ def pids_that_are_no_numbers(scene: Any, stranger: Any) -> None:
 def temporary_files_left_behind(scene: Any, stranger: Any) -> None:
     for name in ("cache/.fake.json.1.tmp", "index/.index.npz.1.tmp"):
         (scene.home / name).write_bytes(b"half")
-    for name in ("write-x", "query-x"):
+    for name in ("query-x", "query-y"):
         (scene.home / "graph" / name).mkdir()
         (scene.home / "graph" / name / "base").write_bytes(b"half")
 

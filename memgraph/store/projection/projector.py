@@ -93,7 +93,7 @@ class Projector:
     def snapshot(self) -> Iterator[Rows]:
         """Give the rows as they are now, unchanged for a block that keeps nobody from writing or reading."""
         self.catch_up()
-        with self.database.reading():
+        with in_bulk(), self.database.reading():
             yield self.rows
 
     @property

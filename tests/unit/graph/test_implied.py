@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memgraph.graph.copy import GraphCopy
 from memgraph.graph.implied import implied
@@ -48,7 +51,7 @@ def edges(graph: GraphCopy) -> set[tuple[str, str, str]]:
 
 
 def test_each_thing_that_a_memory_names() -> None:
-    found = {(one.table, one.node.table, one.node.row["id"]) for one in implied({"id": "m", **NAMED})}
+    found = {(edge, table, node["id"]) for edge, _, table, node, _ in implied({"id": "m", **NAMED})}
     assert found == {
         ("IN_PROJECT", "Project", natural_id("project", "P")),
         *(("FROM_BUILD", "Build", natural_id("build", name, project_id="P")) for name in ("b1", "b2")),
@@ -60,6 +63,12 @@ def test_each_thing_that_a_memory_names() -> None:
         ("MENTIONS", "Entity", natural_id("entity:error", "e1", project_id="P")),
     }
     assert list(implied({"id": "m", "content": "x"})) == []
+
+
+@given(name=st.text(st.characters(exclude_categories=["Cs"])))
+def test_the_id_of_a_name_is_its_uuid(name: str) -> None:
+    namespace = UUID("6d656d67-7261-5068-8b75-7a75206a726e")
+    assert natural_id("tag", name, project_id="P") == str(uuid5(namespace, f"tag\x1fP\x1f{name}"))
 
 
 @pytest.mark.embedded
