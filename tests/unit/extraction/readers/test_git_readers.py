@@ -538,7 +538,7 @@ def test_a_revert_is_work_that_was_done_and_no_failure(repository: Repository, s
     assert [(row["content"][:22], len(row["reverted"]), row["in_force"]) for row in found] == [
         ('Revert "Show all taxes', 1, False),  # the taxes are shown again
         ("Revert the new spacing", 0, True),
-        ("Ada reverted “Cache to", 1, True),
+        ('Revert "Cache totals" ', 1, True),
     ]
     assert [row["git_commit"] for row in store.query("reverted_decisions", at="2027-01-01")] == [cached]
     assert [(row["earlier_commit"], row["later_commit"]) for row in store.query("time_to_fix")][-1] == (cached, undone)
