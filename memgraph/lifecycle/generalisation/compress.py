@@ -137,10 +137,9 @@ def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording
     """Return what is to be written about one experience, and count it."""
     episodes, known = experience.episodes, experience.in_force
     place_of = {row["id"]: place for place, row in enumerate(episodes)}
-    live = [frozenset(place_of[one] for one in one_known.members if one in place_of) for one_known in known]
     covered = frozenset[str]().union(*(one.members for one in known))
     found: list[list[int]] = []
-    for members in _communities(episodes, scope, settled=[sorted(places) for places in live]):
+    for members in _communities(episodes, scope):
         counts["communities"] += len(members) > 1
         found += _with_a_lesson(members, episodes, scope, covered)
     changes = [row for row in episodes if is_change(row)]
@@ -259,7 +258,7 @@ def _with_a_lesson(
     return [sorted(rows[row["id"]] for row in group) for group in groups]
 
 
-def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Sequence[int]]) -> list[list[int]]:
+def _communities(episodes: Sequence[Row], scope: _Scope) -> list[list[int]]:
     """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
 
     Changes of a history are left out, as their tags name files, and what met an error, or was reported by a tool: the analysis of
@@ -273,10 +272,8 @@ def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Se
             by_task.setdefault(task, []).append(place)
         elif not (is_change(row) or is_of_a_tool(row) or row.get("errors_encountered")):
             others.append(place)
-    number = {place: one for one, place in enumerate(others)}
-    kept = [[number[place] for place in places if place in number] for places in settled]
     tags = [_tags(episodes[place]) for place in others]
-    found = communities(tags, scope.weights, is_large=scope.is_large, settled=list(filter(None, kept)))
+    found = communities(tags, scope.weights, is_large=scope.is_large)
     return sorted([*by_task.values(), *([others[one] for one in members] for members in found)])
 
 

@@ -115,7 +115,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         one._replace(faded=frozenset(), kept=frozenset())
         for one in known_of(view.reader, deletions, own, rows, successes)
     ]
-    found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away(view.now, _OWN_REASONS)])
+    found = ways(attempts)
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
         same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
