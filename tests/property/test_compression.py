@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.communities import succession
 from memgraph.lifecycle.generalisation.compress import compress
 
 TOPICS = {topic: [f"{topic}{n}" for n in range(5)] for topic in "abcd"}
@@ -103,25 +102,3 @@ def test_the_same_at_length(open_store: Callable[..., Any], drawn: Any, slices: 
 @given(drawn=episodes(anything), slices=st.integers(2, 4))
 def test_twice_and_replayed_whatever_belongs_together(open_store: Callable[..., Any], drawn: Any, slices: int) -> None:
     check_the_laws(open_store, drawn, slices, is_plain=False)
-
-
-@given(
-    labels=st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 4)), min_size=1, max_size=40),
-)
-def test_every_generalisation_has_the_right_successors(labels: list[tuple[int, int]]) -> None:
-    """Every community appears once; a generalisation goes on as one community at most; none is both heirless and followed."""
-    old = [frozenset(n for n, (was, _) in enumerate(labels) if was == place) for place in range(5)]
-    new = [[n for n, (_, now) in enumerate(labels) if now == place] for place in range(5)]
-    new = [members for members in new if members]
-    found = succession(new, old)
-    successors = [successor for group in found.groups for successor in group]
-    assert sorted(successor.community for successor in successors) == list(range(len(new)))
-    same = [successor.of for successor in successors if successor.is_same]
-    assert len(same) == len(set(same))
-    followed = {place for successor in successors for place in successor.of}
-    assert followed.isdisjoint(found.heirless)
-    assert followed | set(found.heirless) == set(range(5))
-    for successor in successors:
-        if successor.is_same:
-            common = len(old[successor.of[0]].intersection(new[successor.community]))
-            assert common * 2 > min(len(old[successor.of[0]]), len(new[successor.community]))

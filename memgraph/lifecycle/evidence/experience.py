@@ -19,16 +19,15 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.index.snapshot import is_gone
-from memgraph.lifecycle.communities import are_kin
 from memgraph.lifecycle.evidence.evidence import Deletions, Scope, TimeIsUp, is_true, one_build_a_run, read_scope
-from memgraph.lifecycle.evidence.reconcile import Known, has_lapsed, known_of
+from memgraph.lifecycle.evidence.reconcile import Known, deleted_of, has_lapsed, known_of
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
 from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryReembedded
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.records import COMPRESSION, FADED, AccessRecorded
+from memgraph.model.events.records import COMPRESSION, AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -200,8 +199,7 @@ class Experience:
     episodes : list of Row
         In id order: those in force, and those that faded but are evidence of a generalisation in force.
     in_force, put_away : list of Known
-        The generalisations made of such episodes. Of those that are hidden, archived or deleted, `gone` is "deleted" where no
-        evidence brings them back.
+        The generalisations made of such episodes; those that are hidden, archived, deleted, or replaced by another memory.
     solved : mapping
         Successful trials of the scope in any state, by their task (`trials.task_of`).
     """
@@ -234,11 +232,7 @@ def _experience_of(
     rows = one_build_a_run(reader, read_scope(reader, scope, TYPES))
     listed = {row["id"] for row in rows if in_force[index.slot(row["id"])]}
     own = [row for row in rows if row["type"] == "semantic" and row.get("source") == SOURCE]
-    deleted = [
-        Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
-        for row, reason in deletions.of(SOURCE)
-        if (row.get("project_id"), row.get("task_id")) == scope and row.get("invalid_at", "9999") > now
-    ]
+    deleted = [one for one in deleted_of(deletions, scope, SOURCE) if one.row.get("invalid_at", "9999") > now]
     solved: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("outcome") == "positive" and (task := task_of(row)):
@@ -256,11 +250,10 @@ def _experience_of(
         for row in made:
             newer = _replacing(index, row["id"])
             if row["id"] not in listed and not has_lapsed(row) and newer.isdisjoint(one["id"] for one in own):
-                blocks = bool(newer) or not is_true(row, now)
                 members = frozenset(row.get("source_event_ids", ()))
-                found.put_away.append(Known(row, members, gone="deleted" if blocks else "collected"))
+                found.put_away.append(Known(row, members, gone="deleted" if newer else ""))
         for one in deleted:
-            is_kept = any(are_kin(len(other.members & one.members), other.members, one.members) for other in known)
+            is_kept = any(len(other.members & one.members) * 2 > len(one.members) for other in known)
             if one.row.get("outcome", "unknown") == outcome and not is_kept:
                 found.put_away.append(one)
         found.solved = solved

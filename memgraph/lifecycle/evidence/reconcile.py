@@ -223,6 +223,25 @@ def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
     return sorted(found, key=lambda one: one.gone == "collected")
 
 
+def matched(groups: Sequence[Sequence[str]], known: Iterable[Known]) -> list[list[Known]]:
+    """Return for each group of evidence the known memories that it continues: what exists first, then those with the most in common.
+
+    Each goes to the group with which it has the most in common: more than half of that, or of what is left of its own. Groups are disjoint.
+    """
+    place_of = {member: place for place, group in enumerate(groups) for member in group}
+    pairs = []
+    for one in known:
+        went = Counter(place_of[member] for member in one.members if member in place_of)
+        place, common = max(went.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
+        there = one.members - one.lost - one.faded
+        if common and common * 2 > min(len(groups[place]), len(there or one.members)):
+            pairs.append((one.gone, -common, one.id, place, one))
+    found: list[list[Known]] = [[] for _ in groups]
+    for *_, place, one in sorted(pairs, key=lambda pair: pair[:4]):
+        found[place].append(one)
+    return found
+
+
 def reconcile(
     view: View,
     wanted: Iterable[Lesson],
@@ -312,10 +331,10 @@ def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
     if lesson.worded is not None:
         fields["content"] = lesson.worded()
     made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
-    reason = "joined" if len(lesson.replaces) > 1 else "split"
-    replaced = [linked_to(memory_id, "SUPERSEDES", one.id, reason, view.now) for one in lesson.replaces]
     also = lesson.also(made) if lesson.also else ()
-    result.units.append([made, *also, *replaced, *quoting(view, memory_id, lesson.quotes or (), linked)])
+    result.units.append(
+        [made, *also, *_superseding(view, memory_id, lesson), *quoting(view, memory_id, lesson.quotes or (), linked)]
+    )
     result.texts.append(made.content)
     result.made.append(memory_id)
     result.ids[lesson.key] = memory_id
@@ -325,7 +344,7 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     """Return the events that bring a memory up to date; none if it is."""
     before, row = view.reader.read([known.id])[0], known.row
     new, fields = fresh(lesson, known), dict(lesson.fields)
-    fields |= strictness([row, fields])
+    fields |= strictness([row, fields, *(one.row for one in lesson.replaces)])
     if known.faded and not (new or known.lost or has_lapsed(row)):  # the rest says the same in fewer words
         fields = {name: fields[name] for name in ("privacy_tier", "trust_class")}
     else:
@@ -335,7 +354,7 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     if new and before.archive_reason == FADED:
         fields |= IN_FORCE
     linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
-    unit = _links(view, known.id, linked, lesson)
+    unit = [*_links(view, known.id, linked, lesson), *_superseding(view, known.id, lesson)]
     if not (unit or lesson.is_due) and all(getattr(before, name) == value for name, value in fields.items()):
         return []
     if new:
@@ -345,6 +364,10 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
         result.texts.append(after.content)
     event = revision(before, after)
     return [*([event] if event else ()), *(lesson.also(after) if lesson.also else ()), *unit]
+
+
+def _superseding(view: View, memory_id: str, lesson: Lesson) -> list[Write]:
+    return [linked_to(memory_id, "SUPERSEDES", one.id, "joined", view.now) for one in lesson.replaces]
 
 
 def _carry_on(fields: dict[str, Any], known: Known, before: StoredMemory, lesson: Lesson) -> None:

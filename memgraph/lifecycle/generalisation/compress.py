@@ -18,7 +18,7 @@ import orjson
 
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.extraction.llm.asking import answer, name_of
-from memgraph.lifecycle.communities import LARGE_FROM, Successor, are_kin, communities, succession, tag_weights
+from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
     TimeIsUp,
@@ -36,6 +36,7 @@ from memgraph.lifecycle.evidence.reconcile import (
     Reconciled,
     fields_of,
     invalidated,
+    matched,
     reconcile,
     shared_tags,
 )
@@ -136,42 +137,30 @@ def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording
     """Return what is to be written about one experience, and count it."""
     episodes, known = experience.episodes, experience.in_force
     place_of = {row["id"]: place for place, row in enumerate(episodes)}
-    live = [frozenset(place_of[one] for one in one_known.members if one in place_of) for one_known in known]
     covered = frozenset[str]().union(*(one.members for one in known))
     found: list[list[int]] = []
-    for members in _communities(episodes, scope, settled=[sorted(places) for places in live]):
+    for members in _communities(episodes, scope):
         counts["communities"] += len(members) > 1
         found += _with_a_lesson(members, episodes, scope, covered)
     changes = [row for row in episodes if is_change(row)]
     found += [sorted(place_of[row["id"]] for row in rows) for rows in said_again(changes, covered)]
     seen = [frozenset[str]().union(*(evidence_of(episodes[one]) for one in members)) for members in found]
-    kept = [
-        place
-        for place, builds in enumerate(seen)
-        if len(builds) >= LEAST_BUILDS or _is_sustained(found[place], builds, live, known)
-    ]
-    wanted, staying = list[Lesson](), set[str]()
-    followed = succession([found[place] for place in kept], live)
-    for group in followed.groups:
-        for successor in group:
-            place = kept[successor.community]
-            old = [known[one] for one in successor.of]
-            evidence = seen[place].union(*(one.kept for one in old)) if len(group) == 1 else seen[place]
-            rows = [episodes[one] for one in found[place]]
-            if _is_put_away(experience, rows, evidence, successor):
-                staying |= {one.id for one in old}
-            elif len(evidence) >= LEAST_BUILDS:
-                same = old[0] if successor.is_same else None
-                lesson = _lesson(view.reader, experience, scope, by_centrality(rows), evidence, same, old, wording)
-                wanted += [lesson] if lesson else []
+    same = matched([[episodes[one]["id"] for one in members] for members in found], [*known, *experience.put_away])
+    ids = {one.id for one in known}
+    wanted = list[Lesson]()
+    for members, builds, old in zip(found, seen, same, strict=True):
+        evidence = builds.union(*(one.kept for one in old))
+        if len(evidence) >= LEAST_BUILDS:
+            rows, of = by_centrality([episodes[one] for one in members]), next(iter(old), None)
+            replaces = [one for one in old[1:] if one.id in ids]
+            lesson = _lesson(view.reader, experience, scope, rows, evidence, of, replaces, wording)
+            wanted += [lesson] if lesson else []
     latest = max((row.get("occurred_at", "") for row in episodes), default="")
-    left = [one for one in known if one.id not in staying]
     lapse = partial(invalidated, view.now, ends_at=latest)
-    done = reconcile(view, wanted, left, lapse=lapse, lapsed_text=RETIRED_TEXT)
-    made = [one for one in wanted if done.ids.get(one.key) in done.made]
+    done = reconcile(view, wanted, known, lapse=lapse, lapsed_text=RETIRED_TEXT)
     counts["episodes"] += len(episodes)
     counts["updated"] += len(done.grown)
-    counts["superseded"] += len({old.id for one in made for old in one.replaces})
+    counts["superseded"] += sum(len(one.replaces) for one in wanted if one.key in done.ids)
     counts["retired"] += len(done.lapsed)
     return done
 
@@ -182,8 +171,8 @@ def _lesson(
     scope: _Scope,
     central: Sequence[Row],
     evidence: frozenset[str],
-    same: Known | None,
-    old: Sequence[Known],
+    of: Known | None,
+    replaces: Sequence[Known],
     wording: Wording,
 ) -> Lesson | None:
     """Return the generalisation of episodes that state the same, the most typical first; None if they have no lesson.
@@ -192,8 +181,8 @@ def _lesson(
     ----------
     evidence : frozenset of str
         The builds in which it was seen, those of faded episodes included.
-    same, old : Known or None, sequence of Known
-        The one that it continues; that one, or those that it replaces because they were joined or split.
+    of, replaces : Known or None, sequence of Known
+        The one that it continues, and those that were joined with that.
     """
     rows, seen, solved = in_order(central), counted(evidence, central), _solved(experience, central)
     fields = fields_of(rows, experience.scope, SOURCE)
@@ -231,7 +220,6 @@ def _lesson(
         "lesson": trials and trials.lesson,
         **({"is_solved": trials.is_solved} if trials else {}),
     }
-    replaces = () if same else old
     key = "\x1f".join(part or "" for part in (*experience.scope, experience.outcome))
     members, replaced = (
         "\x1f".join(sorted(ids)) for ids in ((row["id"] for row in rows), (one.id for one in replaces))
@@ -241,7 +229,7 @@ def _lesson(
         fields,
         [row["id"] for row in central],
         evidence,
-        same,
+        of,
         besides=[row["id"] for row in solved or ()],
         replaces=replaces,
         worded=lambda: wording.of(central, plain, seen),
@@ -270,7 +258,7 @@ def _with_a_lesson(
     return [sorted(rows[row["id"]] for row in group) for group in groups]
 
 
-def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Sequence[int]]) -> list[list[int]]:
+def _communities(episodes: Sequence[Row], scope: _Scope) -> list[list[int]]:
     """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
 
     Changes of a history are left out, as their tags name files, and what met an error, or was reported by a tool: the analysis of
@@ -284,10 +272,8 @@ def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Se
             by_task.setdefault(task, []).append(place)
         elif not (is_change(row) or is_of_a_tool(row) or row.get("errors_encountered")):
             others.append(place)
-    number = {place: one for one, place in enumerate(others)}
-    kept = [[number[place] for place in places if place in number] for places in settled]
     tags = [_tags(episodes[place]) for place in others]
-    found = communities(tags, scope.weights, is_large=scope.is_large, settled=list(filter(None, kept)))
+    found = communities(tags, scope.weights, is_large=scope.is_large)
     return sorted([*by_task.values(), *([others[one] for one in members] for members in found)])
 
 
@@ -310,30 +296,6 @@ def _solved(experience: Experience, covered: Sequence[Row]) -> Sequence[Row] | N
         row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row and may_quote(row, covered)
     ]
     return those if those or not solved else None
-
-
-def _is_sustained(
-    members: Sequence[int], seen: frozenset[str], live: Sequence[frozenset[int]], known: Sequence[Known]
-) -> bool:
-    """Return whether a community has enough evidence, including faded evidence kept by a related generalisation."""
-    return any(
-        one.kept
-        and are_kin(len(places.intersection(members)), members, places)
-        and len(seen | one.kept) >= LEAST_BUILDS
-        for places, one in zip(live, known, strict=True)
-    )
-
-
-def _is_put_away(experience: Experience, rows: list[Row], evidence: frozenset[str], successor: Successor) -> bool:
-    """Return whether somebody has hidden the generalisation of most of these episodes; new evidence restores faded ones only."""
-    if successor.is_same:
-        return False
-    for known in experience.put_away:
-        if sum(row["id"] in known.members for row in rows) * 2 > len(rows):
-            own = {f"memory {one}" for one in known.members}
-            if known.gone == "deleted" or not evidence - set(known.row.get("evidence_build_ids", ())) - own:
-                return True
-    return False
 
 
 def _tags(row: Row) -> list[str]:

@@ -39,6 +39,7 @@ from memgraph.lifecycle.evidence.reconcile import (
     fields_of,
     fresh,
     known_of,
+    matched,
     reconcile,
 )
 from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, ways
@@ -114,7 +115,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         one._replace(faded=frozenset(), kept=frozenset())
         for one in known_of(view.reader, deletions, own, rows, successes)
     ]
-    found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away(view.now, _OWN_REASONS)])
+    found = ways(attempts)
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
         same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
@@ -157,19 +158,9 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
 
 
 def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
-    """Match ways with the procedures that they continue: the one with the most episodes in common, each once."""
-    pairs = []
-    for place, way in enumerate(found):
-        members = {attempt.row["id"] for attempt in way.supporters}
-        for one in known:
-            common = len(members & one.members)
-            if common * 2 > min(len(members), len(one.members)):
-                pairs.append((one.gone, -common, one.id, place, one))
-    taken: dict[int, Known] = {}
-    for _, _, memory_id, place, one in sorted(pairs, key=lambda pair: pair[:4]):
-        if place not in taken and all(other.id != memory_id for other in taken.values()):
-            taken[place] = one
-    return taken
+    """Match ways with the procedures that they continue."""
+    same = matched([[attempt.row["id"] for attempt in way.supporters] for way in found], known)
+    return {place: ones[0] for place, ones in enumerate(same) if ones}
 
 
 def _lesson(

@@ -310,24 +310,20 @@ def attempt_of(row: Row) -> Attempt | None:
     return Attempt(row, steps) if len({step.key for step in steps}) > 1 else None
 
 
-def ways(attempts: Sequence[Attempt], settled: Sequence[Sequence[str]] = ()) -> list[Way]:
+def ways(attempts: Sequence[Attempt]) -> list[Way]:
     """Return the repeated ways, those with the most evidence first.
 
     Parameters
     ----------
     attempts : sequence of Attempt
         Attempts of one scope, whatever their outcome.
-    settled : sequence of sequence of str
-        Ids of the episodes behind each known procedure: they stay together while they have something in common.
     """
     good = [attempt for attempt in attempts if attempt.went_well]
-    place_of = {attempt.row["id"]: place for place, attempt in enumerate(good)}
     weights = tag_weights(attempt.keys for attempt in good)
     groups = communities(
         [attempt.keys for attempt in good],
         weights,
         is_large=len(good) >= LARGE_FROM,
-        settled=[sorted({place_of[one] for one in ids if one in place_of}) for ids in settled],
     )
     frequency = Counter(word for attempt in attempts for word in attempt.goal)
     most = len(attempts) * _TOO_COMMON if len(attempts) >= LARGE_FROM else len(attempts)

@@ -105,34 +105,6 @@ def test_a_community_has_a_common_topic() -> None:
         assert len({tuple(tag_sets[place]) for place in members}) <= 6 or common[1] * 2 > len(members)
 
 
-def test_settled_groups_stay_and_merge_only_without_loss() -> None:
-    tag_sets = [["a", "b", "c"]] * 3 + [["a", "b", "c", "e"], ["a", "b", "d", "f"]] + [["a", "b", "d"]] * 3
-    weights = tag_weights(tag_sets)
-    one, other = [0, 1, 2], [5, 6, 7]
-    assert communities(tag_sets, weights) == [list(range(8))]
-    assert communities(tag_sets, weights, settled=[one]) == [list(range(8))]  # grown
-    assert communities(tag_sets, weights, settled=[one, other]) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    alike = [["a", "b", "c"]] * 8
-    assert communities(alike, tag_weights(alike), settled=[one, other]) == [list(range(8))]  # joined
-
-
-def test_a_member_linked_with_the_others_stays() -> None:
-    """A community is not written anew because another one would be as near."""
-    tag_sets = [["a", "b", "c", "d"], ["a", "b", "c"], ["a", "b", "c"], ["a", "d", "x", "y"]] + [["x", "y", "z"]] * 3
-    first, other = [0, 1, 2], [4, 5, 6]
-    assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [[*first, 3], other]
-    assert communities(tag_sets, tag_weights(tag_sets), settled=[first, [3, *other]]) == [first, [3, *other]]
-    tag_sets[3].remove("d")
-    assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [first, [3, *other]]
-
-
-def test_a_group_without_a_common_topic_is_divided() -> None:
-    tag_sets = [["a", "b"]] * 3 + [["c", "d"]] * 3
-    assert communities(tag_sets, tag_weights(tag_sets), settled=[list(range(6))]) == [[0, 1, 2], [3, 4, 5]]
-    moved = [["a", "b"]] * 4 + [["c", "d"]] * 3
-    assert communities(moved, tag_weights(moved), settled=[[0, 1, 2], [3, 4, 5, 6]]) == [[0, 1, 2, 3], [4, 5, 6]]
-
-
 def test_the_same_two_tags_on_everything_are_one_community() -> None:
     tag_sets = [["a", "b", f"own{n}"] for n in range(2_000)]
     assert len(communities(tag_sets, {"a": 0.7, "b": 0.7})) == 1
@@ -168,5 +140,5 @@ def test_a_hundred_thousand_episodes() -> None:
 
 def test_leftovers_that_share_nothing_are_singletons() -> None:
     tags = ["abe", "bd", "bc", "ade", "be", "bcd", "ad", "ab", "acd", "ade"]
-    found = communities([list(one) for one in tags], tag_weights(tags), settled=[[8], [2, 6, 9]])
+    found = communities([list(one) for one in tags], tag_weights(tags))
     assert sorted(place for members in found for place in members) == list(range(len(tags)))
