@@ -58,7 +58,7 @@ OUTCOME_OF_WORD: dict[str, Outcome] = {
 """Maps every outcome word of the seeds to one of four outcomes."""
 
 RECORD_SOURCE, RUN_SOURCE, SAID_SOURCE = "commit", "run", "session turn"
-RECORD_SOURCES = {RECORD_SOURCE: "git", RUN_SOURCE: "build log", SAID_SOURCE: "transcript"}
+RECORD_SOURCES = {RECORD_SOURCE: "git", RUN_SOURCE: "run log", SAID_SOURCE: "transcript"}
 """Sources of records, each with that of the memory that a record becomes: commits, what a build, test or trial did, and what was said in a session, kept whole as evidence. Searches and recalls find them; only those that earned it become memories."""
 
 Vector = NDArray[np.float32]

@@ -36,7 +36,7 @@ def whole_sentences(text: str, limit: int) -> str:
     said = [" ".join(part.split()) for part in split_sentences(text, "part")] if len(text) > limit else []
     while len(said) > 1 and len(" ".join(said)) > limit:
         said.pop()
-    return cut(" ".join(said) or text, limit)
+    return cut_at_word(" ".join(said) or text, limit)
 
 
 def fitted(texts: Sequence[str], max_chars: int) -> list[str]:
@@ -73,9 +73,9 @@ def summary_of(text: str) -> str | None:
         return None
     last = len(sentences) - 1
     kept_for_last = min(len(sentences[last]), SUMMARY_CHARS // 2) + 1 if last else 0
-    said = {0: _shortened(sentences[0], SUMMARY_CHARS - kept_for_last)}
+    said = {0: cut_at_word(sentences[0], SUMMARY_CHARS - kept_for_last)}
     if last:
-        said[last] = _shortened(sentences[last], SUMMARY_CHARS - len(said[0]) - 1)
+        said[last] = cut_at_word(sentences[last], SUMMARY_CHARS - len(said[0]) - 1)
     left = SUMMARY_CHARS - sum(map(len, said.values())) - len(said) + 1
     for place, sentence in enumerate(sentences):
         if place not in said and len(sentence) < left:
@@ -84,11 +84,11 @@ def summary_of(text: str) -> str | None:
     return " ".join(said[place] for place in sorted(said))
 
 
-def _shortened(text: str, limit: int) -> str:
+def cut_at_word(text: str, limit: int) -> str:
     """Truncate a text to `limit` characters between words, or within a word longer than half of that."""
     if len(text) <= limit:
         return text
-    cut = text.rfind(" ", 0, limit)
+    cut = max(text.rfind(" ", 0, limit), text.rfind("\n", 0, limit))
     return f"{text[: cut if cut > limit // 2 else limit - 1].rstrip(' ,;:–-')}…"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_an_agent_can_pipe_an_order_and_its_answer(run: Any, tmp_path: Path) -> 
 def test_what_a_person_reads(run: Any) -> None:
     line = run("distil")
     order_id = line[:8]
-    assert "0.75  2026-01-03  returned failure, shop: 3 memories" in line
+    assert re.search(r"0\.75  2026-01-03  returned failure, shop: 3 memories, “.*lock.*”$", line.strip())
     shown = run("distil", "show", order_id)
     assert "one worker per queue" in shown
     assert "\x1b" not in shown
@@ -69,6 +70,20 @@ def test_what_a_person_reads(run: Any) -> None:
     assert run("distil") == "No work order is open.\n"
     assert "(skipped)" in run("distil", "list", "--all", "--limit", "1", "--project", "shop")
     assert run("distil", "list", "--all", "--project", "other") == "There are no work orders.\n"
+
+
+def test_orders_about_different_files_can_be_told_apart(run: Any, tmp_path: Path) -> None:
+    entries = "".join(
+        f"commit {number:040x}\nAuthor: Ann <a@x.example>\nDate:   2026-01-{number:02} 12:00:00 +0000\n\n"
+        f"    Fix the handle\n\nM\t{'cup' if number % 2 else 'jug'}.py\n\n"
+        for number in reversed(range(1, 11))
+    )
+    (log := tmp_path / "shop.log").write_text(entries)
+    run("ingest", "git", str(log))
+    run("sleep", "--phase", "counting")
+    run("sleep", "--phase", "work-orders")
+    lines = [line for line in run("distil").splitlines() if "community" in line]
+    assert sorted(line.split("“")[1][:20] for line in lines) == ["cup.py is a hot spot", "jug.py is a hot spot"]
 
 
 def test_ingest_asks_about_a_long_session(run: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from memgraph.extraction.llm.claims import FIELDS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.ports import TokenCounter
 from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut_at_word
 
 _MAX_EVENTS = 500
 _MAX_DESCRIPTION_CHARS = 500
@@ -171,7 +172,7 @@ def _fields(event: Event) -> dict[str, Any]:
     if event.said:
         texts = {
             "date": event.said.timestamp[:10],
-            "user_did": event.said.action[:_MAX_SAID_CHARS],
+            "user_did": cut_at_word(event.said.action, _MAX_SAID_CHARS),
             "context": question_in(event.said.context),
         }
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
@@ -180,20 +181,23 @@ def _fields(event: Event) -> dict[str, Any]:
     told: dict[str, Any] = {
         "date": (task.occurred_at or "")[:10],
         "agent": task.agent_name,
-        "task": task.description[:_MAX_DESCRIPTION_CHARS],
-        "command": task.command[:_MAX_OUTPUT_CHARS],
-        "reasoning": conclusion_of(task.reasoning)[:_MAX_SAID_CHARS] or task.reasoning[:_MAX_OUTPUT_CHARS],
+        "task": cut_at_word(task.description, _MAX_DESCRIPTION_CHARS),
+        "command": cut_at_word(task.command, _MAX_OUTPUT_CHARS),
+        "reasoning": cut_at_word(conclusion_of(task.reasoning), _MAX_SAID_CHARS)
+        or cut_at_word(task.reasoning, _MAX_OUTPUT_CHARS),
         "output": _output(task),
         "files": [file[:200] for file in task.files_changed[:_MAX_FILES]],
-        "lesson": task.lesson[:_MAX_CONCLUSION_CHARS],
+        "lesson": cut_at_word(task.lesson, _MAX_CONCLUSION_CHARS),
     }
     return {"event": event.number, "outcome": task.outcome} | {name: text for name, text in told.items() if text}
 
 
 def _output(task: BuildTask) -> str:
-    """Return the error lines of a failed task's output, or its beginning if there are none."""
-    errors = error_lines(task.output) if task.outcome != "success" else []
-    return " / ".join(errors) or task.output[:_MAX_OUTPUT_CHARS]
+    """Return an output if it is short, else the error lines if the task failed, and its beginning, which may say why, as far as there is room."""
+    failed = task.outcome != "success" and len(task.output) > _MAX_OUTPUT_CHARS
+    errors = " / ".join(error_lines(task.output)) if failed else ""
+    beginning = cut_at_word(task.output, max(_MAX_OUTPUT_CHARS - len(errors), 1))
+    return f"{errors}\n{beginning}".strip() if len(beginning) > 1 else errors
 
 
 def _json(value: dict[str, Any]) -> str:

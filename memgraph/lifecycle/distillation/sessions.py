@@ -25,8 +25,8 @@ _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
 LEAST_CHARS = MAX_EXCERPT_CHARS // 2
 """What matters and was not asked about before: less of it in a session that has an order already makes no other."""
 _EVENT_FRAME_CHARS = 12
-_ENDING_CHARS = 40
-"""By so many characters at its end, what the agent said is found again."""
+_LEAST_QUESTION_CHARS = 40
+"""What the agent asked in fewer characters may stand elsewhere by chance."""
 
 
 class SessionWatch:
@@ -142,25 +142,30 @@ def _cost(event: Event) -> int:
 
 
 def _told_once(log: BuildEventLog) -> BuildEventLog:
-    """Return a log without repetitions: an agent's text stands before the user's answer if there is one, else with its first task."""
-    questions = {
-        question[-_ENDING_CHARS:]: question
-        for said in log.user_interventions
-        if (question := question_in(said.context))
-    }
+    """Return a log without repetitions: an agent's text stands before the user's first answer if there is one, else with its first task."""
+    asked: set[str] = set()
+    turns = []
+    for turn in log.user_interventions:
+        turns.append(turn.model_copy(update={"context": ""}) if turn.context in asked else turn)
+        asked.add(turn.context)
+    questions = [said for turn in turns if len(said := question_in(turn.context)) >= _LEAST_QUESTION_CHARS]
     told: set[str] = set()
     tasks = []
     for task in log.tasks:
         texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}
-        own = {
-            name: text.removesuffix(questions.get(text[-_ENDING_CHARS:], "")).rstrip() for name, text in texts.items()
-        }
+        own = {name: _without(text, questions) for name, text in texts.items()}
         own = {name: "" if text in told else text for name, text in own.items()}
         said = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
         if not said <= told:
             tasks.append(task if own == texts else task.model_copy(update=own))
         told |= said
-    return log.model_copy(update={"tasks": tasks})
+    return log.model_copy(update={"tasks": tasks, "user_interventions": turns})
+
+
+def _without(text: str, questions: Sequence[str]) -> str:
+    for question in questions:
+        text = text.replace(question, "") if question in text else text
+    return text.strip()
 
 
 def _parts(events: Sequence[Event]) -> list[list[Event]]:

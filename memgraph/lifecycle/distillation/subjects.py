@@ -99,7 +99,7 @@ def counted_places(reader: Reader) -> Iterator[Subject]:
             rows = in_order(reader.rows(index.supporting_ids(rule["id"])))
             if len(rows) >= LEAST_BUILDS:
                 key = ",".join(row["id"] for row in rows)
-                yield from _about("community", key, rows, 0.5 * (1 - 1 / (1 + len(rows) / 3)))
+                yield from _about("community", key, rows, 0.5 * (1 - 1 / (1 + len(rows) / 3)), counted=rule["content"])
 
 
 def _communities(episodes: Sequence[Row]) -> list[list[Row]]:
@@ -158,7 +158,7 @@ def _builds_of(reader: Reader, row: Row) -> Iterator[tuple[str, str]]:
         yield build, known.get("completed_at") or row["occurred_at"]
 
 
-def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iterator[Subject]:
+def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float, *, counted: str = "") -> Iterator[Subject]:
     """Yield the subject of some memories of one scope if all of them are public: an order shows their texts to whoever answers it."""
     if not rows or any(row.get("privacy_tier", "public") != "public" or row.get("is_suppressed") for row in rows):
         return
@@ -166,7 +166,7 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iter
     yield Subject(
         kind=kind,
         key=key,
-        excerpt=excerpt_of([text_shown(row) for row in rows]),
+        excerpt=excerpt_of([*([counted] if counted else []), *map(text_shown, rows)]),
         value=round(value, 6),
         source_at=max(row["occurred_at"] for row in rows),
         trust_class=max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),

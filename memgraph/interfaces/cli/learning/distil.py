@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -21,6 +22,7 @@ from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import TRUST, ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, progress, wrapped
+from memgraph.text.cutting import preview
 
 if TYPE_CHECKING:
     from memgraph.model.results.learning import AnswerResult, WorkOrder, WorkSheet
@@ -32,6 +34,8 @@ _TIMEOUT_S = 300
 _MOST_FAILURES = 3
 """A program that failed so often in a row is not asked about the remaining orders."""
 _SAID_CHARS = 200
+_HEAD = re.compile(r"\[\d+\]$|\d{4}-\d\d-\d\d|(?:date|event|outcome|agent): |$")
+"""Lines of an excerpt that say when and by whom, not what."""
 
 
 @click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
@@ -234,7 +238,8 @@ def _line(one: WorkOrder) -> str:
     state = f" ({one.state})" if one.state != "open" else " (answered in part)" if one.attempts else ""
     project = f", {plain(one.project_id)}" if one.project_id else ""
     about = f": {count(len(one.subject_ids), 'memory', 'memories')}" if one.subject_ids else ""
-    return f"{one.id[:_SHORT]}{state}  {one.value:.2f}  {one.source_at[:10]}  {one.kind}{project}{about}"
+    first = next((line for line in one.excerpt.split("\n") if not _HEAD.match(line)), "")
+    return f"{one.id[:_SHORT]}{state}  {one.value:.2f}  {one.source_at[:10]}  {one.kind}{project}{about}, “{preview(first)}”"
 
 
 def _lines(sheet: WorkSheet) -> list[str]:

@@ -123,6 +123,34 @@ def test_a_conclusion_is_whole_and_what_it_asks_is_not_shown_twice(ingested: Any
     assert "I look on." not in order.excerpt
 
 
+def test_a_failure_stands_with_its_cause_nothing_stands_twice_and_no_word_is_cut(ingested: Any) -> None:
+    line = "─" * 45
+    told = [f"The {name} is at fault.\n{line}" for name in ("router", "resolver")]
+    tasks = [
+        {"task_id": f"f{number}", "agent_name": "A", "description": "Run ps", "outcome": outcome, **given}
+        for number, (outcome, given) in enumerate(
+            [
+                ("failure", {"output": "Exit code 1\nps: unrecognized option: a"}),
+                ("failure", {"output": f"FAIL src/total.test.ts\n  expected 3, received 4\n{'x ' * 300}"}),
+                ("success", {"reasoning": "because " * 90}),
+                ("success", {"lesson": told[0]}),
+                ("success", {"lesson": f"{told[1]}\nI shall look on."}),
+            ]
+        )
+    ]
+    turns = [
+        {"timestamp": f"2026-01-05T1{number}:00:00Z", "action": action, "context": context}
+        for number, (action, context) in enumerate(
+            [("Go on", told[0]), ("Do it now", told[1]), ("Do it at once", told[1])]
+        )
+    ]
+    (order,) = ingested([session("s", LONG_EVENTS, tasks=tasks, user_interventions=turns * 2)])
+    assert "unrecognized option: a" in order.excerpt
+    assert "expected 3, received 4" in order.excerpt
+    assert [order.excerpt.count(name) for name in ("router is", "resolver is", "I shall look on.")] == [1, 1, 1]
+    assert re.search(r"reasoning: (?:because )+because…$", order.excerpt, re.MULTILINE)
+
+
 def test_a_long_session_is_asked_about_in_several_orders_instead_of_being_cut(ingested: Any) -> None:
     said = [turn(number, f"Point {number}: {'clay ' * 150}") for number in range(30)]
     orders = ingested([session("long", 40, user_interventions=said)])

@@ -258,6 +258,13 @@ def test_a_revert_is_no_failure_and_says_what_was_reverted_and_by_which_commit(
     assert "**REVERTED**: " in memgraph.format_context_for_prompt(recalled(memory), format="sections")
 
 
+@pytest.mark.parametrize(("outcome", "kind"), [("failure", "Failed"), ("success", "Worked")])
+def test_what_a_run_says_is_marked_as_an_unconfirmed_record(outcome: str, kind: str) -> None:
+    said = "Loading the tariffs took long"
+    assert lines(said, outcome=outcome, source="run") == [f"- {kind}: {said}. (a record, unconfirmed)"]
+    assert lines(said, outcome=outcome, source="run log") == [f"- {kind}: {said}."]
+
+
 def test_a_change_that_failed_is_told_beside_one_that_did_not() -> None:
     assert len(lines("Use a cache", source="git")) == 1
     done, failed = (
