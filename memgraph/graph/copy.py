@@ -19,11 +19,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
-from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -36,7 +36,7 @@ from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphErro
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.implied import Implied, updates
 from memgraph.graph.process import EndedError, EngineProcess, Limits
-from memgraph.graph.schema import PART_VALUES, tables, write_part
+from memgraph.graph.schema import PART_VALUES, parts, tables, write_part
 from memgraph.logs import logger_of
 from memgraph.model.results.rows import Rows
 from memgraph.ports import Change, Key, Row
@@ -55,6 +55,7 @@ _ATTEMPTS = 3
 _MOST_THREADS = 4
 _DISK_BYTES_A_JSON_BYTE = 3
 _SPARE_BYTES = 8 << 20
+_BLOCK_BYTES = 4 << 20
 _QUIET_S = 1.0
 """After many writes, until a base is written in the background: more of them may be about to follow."""
 _QUICK_ROWS = 4_000
@@ -217,8 +218,9 @@ class GraphCopy:
                 with self._snapshot() as rows:
                     seq, mark = rows.seq, rows.mark(rows.seq)
                     writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
-                with path.open("rb") as file, gzip.open(packed := folder.path / "base", "wb", compresslevel=1) as base:
-                    shutil.copyfileobj(file, base)
+                with (packed := folder.path / "base").open("xb") as base, ThreadPoolExecutor(_threads()) as pool:
+                    starts = range(0, path.stat().st_size, _BLOCK_BYTES)
+                    base.writelines(pool.map(partial(_compressed, path), starts))
                 packed.chmod(0o600)
                 name = f"base-{seq}-{self._code(packed, seq, mark or '')}.{self._vendor.name}"
                 packed.replace(self._folder / name)
@@ -346,10 +348,8 @@ class GraphCopy:
         yield orjson.dumps({"run": [["CALL threads=1", {}], ["BEGIN TRANSACTION", {}], *created]})
         implied = Implied()
         for name, table in tables().items():
-            found = iter(implied.of(name, rows.scan(name)))
-            for number in count():
-                if not (some := list(islice(found, PART_VALUES // (len(table.columns) + 2)))):
-                    break
+            found = implied.of(name, rows.scan(name))
+            for number, some in enumerate(parts(table, found, PART_VALUES)):
                 columns = write_part(table, some, part := path.with_name(f"{name}-{number}.json"))
                 require_free(path, part.stat().st_size * _DISK_BYTES_A_JSON_BYTE + _SPARE_BYTES)
                 types = {column: table.columns.get(column, "STRING") for column in columns}
@@ -362,11 +362,8 @@ class GraphCopy:
         yield orjson.dumps({"run": [["COMMIT", {}], ["CHECKPOINT", {}], [f"CALL threads={_threads()}", {}]]})
 
     def _opening(self, path: Path, pool_bytes: int) -> bytes:
-        options = {
-            "buffer_pool_size": pool_bytes,
-            "max_db_size": _most_database_bytes(),
-            "max_num_threads": _threads(),
-        }
+        most = _most_database_bytes()
+        options = {"buffer_pool_size": pool_bytes, "max_db_size": most, "max_num_threads": _threads()}
         return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
 
     def _child_limits(self, silence_s: float) -> Limits:
@@ -407,6 +404,13 @@ def _is_owner(child: EngineProcess, owner: GraphCopy) -> bool:
 @cache
 def _schema_digest() -> str:
     return hashlib.sha256("\n".join(table.statement for table in tables().values()).encode()).hexdigest()
+
+
+def _compressed(path: Path, start: int) -> bytes:
+    """Return a block of a file as one member of a gzip file."""
+    with path.open("rb") as file:
+        file.seek(start)
+        return gzip.compress(file.read(_BLOCK_BYTES), compresslevel=1)
 
 
 def _threads() -> int:

@@ -7,11 +7,12 @@ other (``schema/001_nodes.cypher`` says why).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -21,6 +22,7 @@ from memgraph.ports import Key, Row
 _STATEMENT = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*)\)$", re.DOTALL)
 _ENDS = re.compile(r"FROM (\w+) TO (\w+)\s*,?\s*")
 _TYPE = re.compile(r"\w+(?:\[\])?")
+T = TypeVar("T")
 Statement = tuple[str, dict[str, Any]]
 """A statement and its parameters, all of them JSON."""
 PART_VALUES = 500_000
@@ -89,7 +91,7 @@ def _split(body: str) -> list[str]:
 
 def columns_of(table: Table, row: Row) -> Row:
     """Return a row's fields as columns: a list of records becomes one list for each part of the record."""
-    split = [name for name in row if name not in table.columns]
+    split = row.keys() - table.columns.keys()
     if not split:
         return row
     columns = dict(row)
@@ -121,13 +123,13 @@ def write_part(table: Table, rows: Iterable[tuple[Key, Row]], path: Path) -> lis
 
 def matching(table: Table, keys: Iterable[Key], rest: str) -> Iterator[Statement]:
     """Return the statements that match the rows `x` of these keys, each one pass over the table, and do the rest."""
-    for part in _parts(table, [_ends(key) for key in keys]):
+    for part in parts(table, map(_ends, keys), _VALUES_A_STATEMENT):
         yield f"UNWIND $rows AS r MATCH {_pattern(table)}{rest}", {"rows": part}
 
 
 def upserts(table: Table, rows: Iterable[tuple[Key, Row]], *, unless_there: bool = False) -> Iterator[Statement]:
     """Return the statements that set every column of rows, each one pass over the table; of nodes `unless_there` only of those that are new."""
-    for part in _parts(table, [_row(table, key, row) for key, row in rows]):
+    for part in parts(table, (_row(table, *one) for one in rows), _VALUES_A_STATEMENT):
         yield _upsert(table, part, "ON CREATE SET" if unless_there else "SET")
 
 
@@ -188,7 +190,8 @@ def _value(table: Table, name: str) -> str:
     return f"CAST(r.{name} AS TIMESTAMP)" if table.columns[name] == "TIMESTAMP" else f"r.{name}"
 
 
-def _parts(table: Table, rows: Sequence[Row]) -> Iterator[list[Row]]:
-    size = _VALUES_A_STATEMENT // (len(table.columns) + 2)
-    for start in range(0, len(rows), size):
-        yield list(rows[start : start + size])
+def parts(table: Table, rows: Iterable[T], values: int) -> Iterator[list[T]]:
+    """Divide rows of a table into parts of so many values."""
+    rows = iter(rows)
+    while part := list(islice(rows, values // (len(table.columns) + 2))):
+        yield part
