@@ -155,10 +155,10 @@ def _told_once(log: BuildEventLog) -> BuildEventLog:
         texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}
         own = {name: _without(text, questions) for name, text in texts.items()}
         own = {name: "" if text in told else text for name, text in own.items()}
-        said = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
-        if not said <= told:
+        new = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
+        if not new <= told:
             tasks.append(task if own == texts else task.model_copy(update=own))
-        told |= said
+        told |= new
     return log.model_copy(update={"tasks": tasks, "user_interventions": turns})
 
 
