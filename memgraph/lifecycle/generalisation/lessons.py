@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import get_args
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of
 from memgraph.lifecycle.evidence.reconcile import shared_tags
 from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.build import CommitKind
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
@@ -30,7 +32,7 @@ from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
 
 KINDS = (
-    "fix", "novelty", "change", "decision", "prevention", "removal", "revert", "failure", "lesson", "recovery", "solution",
+    *get_args(CommitKind), "change", "breaking", "restoration", "summary", "partial", "decision", "removal", "failure", "lesson", "recovery", "solution",
     "correction", "insight", "statement", "instruction", "intervention", "user",
 )  # fmt: skip
 """Tags that say what kind of thing an episode tells, not what it is about."""
@@ -206,7 +208,6 @@ _UNDATED_YEAR = "2000"
 _FRAMES: dict[str, str] = {
     "fix": "The same had to be fixed",
     "decision": "The same was decided",
-    "prevention": "The same was guarded against",
     "revert": "The same was taken back",
     "failure": "The same failed",
     "lesson": "Trials failed for the same reason",
