@@ -39,7 +39,7 @@ class TestTheSame:
         )
 
     def test_what_was_added_or_changed_again_and_again_is_no_lesson(self) -> None:
-        assert text_of(*(row(f"Support {name} models.", "novelty", "models") for name in ("large", "small"))) is None
+        assert text_of(*(row(f"Support {name} models.", "feature", "models") for name in ("large", "small"))) is None
 
     def test_what_a_user_said_is_told_by_its_own_memory(self) -> None:
         said = ("The user said: The shop build fails.", "The user said: The shop build is red.")
