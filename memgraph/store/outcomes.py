@@ -72,9 +72,8 @@ class Usage:
             checked(Duration, duration_ms, "duration_ms"),
         )
         record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
-        with self._reader.frozen():
-            used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
-            self._writer.note_retrieval(record, used)
+        used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
+        self._writer.note_retrieval(record, used)
         if ranking is not None:
             self._watch.note(
                 ranking,

@@ -61,7 +61,7 @@ from memgraph.store.commit.records import (
     with_vector,
 )
 from memgraph.store.commit.requests import check_effect, next_commit_id
-from memgraph.store.commit.vectors import VectorModel, check_model, checked_vectors, vector_model
+from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
 
@@ -259,10 +259,11 @@ class Writer:
 
     def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
         journal = self._projector.journal
-        if not journal.is_read_only:
-            self.pending.add(uses, record)
-        elif refused := journal.refused_writes():
-            self.pending.skip(refused)
+        with self._projector.view:
+            if not journal.is_read_only:
+                self.pending.add(uses, record)
+            elif refused := journal.refused_writes():
+                self.pending.skip(refused)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -483,7 +484,8 @@ class Writer:
         vectors = [vector for writes in given for _, vector in writes if vector is not None]
         if vectors:
             check_model(self._projector.journal.named, made_by or self.embedder, in_use=self.embedder)
-            vectors = checked_vectors(vectors, self.model)
+            model = self.model
+            vectors = [checked_vector(vector, model) for vector in vectors]
         drafts = [
             CommitDraft(scope, [payload for payload, _ in writes], task_id=task_id, actor=actor)
             for (scope, task_id, _), writes in zip(parts, given, strict=True)
