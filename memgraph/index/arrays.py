@@ -41,12 +41,6 @@ class GrowingArray:
         """A view of the elements in use. Its elements may be assigned; the view must not be kept."""
         return self._data[: self._length]
 
-    def append(self, value: Any) -> None:
-        """Add one element."""
-        self._reserve(1)
-        self._data[self._length] = value
-        self._length += 1
-
     def extend(self, values: NDArray[Any]) -> None:
         """Add many elements."""
         self._reserve(len(values))

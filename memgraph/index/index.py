@@ -122,7 +122,7 @@ class Index:
     def slot(self, memory_id: str) -> int:
         """Return a live memory's slot, or −1."""
         slot = self.ids.find(memory_id)
-        return slot if slot >= 0 and self.column("is_live")[slot] else -1
+        return slot if slot >= 0 and self._columns["is_live"][slot] else -1
 
     def use_vectors_of(self, model: str | None) -> None:
         """Set ``vector_row`` to this model's vectors only."""
@@ -189,9 +189,9 @@ class Index:
                 name: np.concatenate([column, np.full(more, EMPTY.get(name, 0), dtype=column.dtype)])
                 for name, column in self._columns.items()
             }
-        values = [self._columns_of(row) for row in rows]
+        values, at = [self._columns_of(row) for row in rows], np.array(slots, dtype=np.int64)
         for name in values[0] if values else ():
-            self._columns[name][slots] = [one[name] for one in values]
+            self._columns[name][at] = [one[name] for one in values]
         for slot, row in zip(slots, rows, strict=True):
             self._follow(slot, self._predecessor(row))
         if texts:
@@ -280,12 +280,11 @@ class Index:
     def _predecessor(self, row: Row) -> int:
         """Return the slot of the memory before this one, or −1. A memory recorded later cannot be a predecessor."""
         slot = self.slot(row.get("previous_id") or "")
-        return slot if slot >= 0 and self.column("seq")[slot] < row.get("seq", 0) else -1
+        return slot if slot >= 0 and self._columns["seq"][slot] < row.get("seq", 0) else -1
 
     def _follow(self, slot: int, previous: int) -> None:
         """Set a slot's predecessor. Of several successors, the one recorded last counts."""
-        before, following = self.column("previous"), self.column("following")
-        seq, live = self.column("seq"), self.column("is_live")
+        before, following, seq, live = (self._columns[name] for name in ("previous", "following", "seq", "is_live"))
         old = int(before[slot])
         before[slot] = previous
         if old not in (-1, previous) and following[old] == slot:
@@ -333,11 +332,14 @@ class Index:
                 of_names.add(named := names.codes(said), at, weights)
                 if of_slots is not None:
                     of_slots.add(at, named, weights)
+        called: list[tuple[str, int]] = []
         for entity, kind, name in chain.from_iterable(text.about for text in texts):
             if (code := self.entities.find(entity)) not in self.topics:
                 self.topics.add(code)
-                phrases = self.phrases.codes(phrases_of(kind, name))
-                self.called.add(phrases, [code] * len(phrases), [1] * len(phrases))
+                called += [(phrase, code) for phrase in phrases_of(kind, name)]
+        if called:
+            phrases, topics = zip(*called, strict=True)
+            self.called.add(self.phrases.codes(phrases), topics, [1] * len(called))
 
     def _scope(self, kind: str, name: str | None, project: str | None = None) -> int:
         return -1 if name is None else self.scopes.code(scope_name(kind, name, project))

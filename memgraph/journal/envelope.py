@@ -305,15 +305,14 @@ def _before(line: Line, store_id: str) -> Chain:
 def stored(row: Sequence[Any]) -> Line:
     """Return the event of a row of the table, not verified; raise `LineError` if a column has another type."""
     seq, type_, head, payload, salt, signature = row
-    one_of = (
-        (seq, int),
-        (type_, str),
-        (head, bytes),
-        (payload, bytes | None),
-        (salt, bytes | None),
-        (signature, bytes),
-    )
-    if not all(isinstance(value, kind) for value, kind in one_of):
+    if not (
+        isinstance(seq, int)
+        and isinstance(type_, str)
+        and isinstance(head, bytes)
+        and (payload is None or isinstance(payload, bytes))
+        and (salt is None or isinstance(salt, bytes))
+        and isinstance(signature, bytes)
+    ):
         raise LineError("the bytes are not in canonical form")
     return Line(seq, type_, head, payload, salt, signature)
 
@@ -353,8 +352,9 @@ def verified(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[
         raise LineError("the head is not JSON") from None
     if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS.keys():
         raise LineError("the head's fields are not those of an event")
-    if wrong := next((name for name, kinds in _HEAD_FIELDS.items() if type(head[name]) not in kinds), None):
-        raise LineError(f"the head's {wrong} has the wrong type")
+    for name, value in head.items():
+        if type(value) not in _HEAD_FIELDS[name]:
+            raise LineError(f"the head's {name} has the wrong type")
     if not is_canonical(head["timestamp"]):
         raise LineError("the head's timestamp is not a valid time")
     if canonical(head) != line.head or (head["seq"], head["type"]) != (line.seq, line.type):

@@ -6,10 +6,9 @@ import os
 import re
 import sqlite3
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 from memgraph import assets
 from memgraph.config import ADDRESS, Server
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
-from memgraph.disk.lock import FORKED, Lock, writer_lock
+from memgraph.disk.lock import FORKED, WRITER, Lock, writer_lock
 from memgraph.errors import (
     BusyError,
     ClosedError,
@@ -47,7 +46,6 @@ _NOT_WRITTEN = (
 )
 """What SQLite says on a disk without space, or if a file may not grow."""
 _WAIT_S = 10.0
-_LOOK_S = 0.02
 _FETCHED = 500
 _MANY = 1_000
 """Rows that are sent at once."""
@@ -84,27 +82,21 @@ class FullDatabaseError(StorageError):
 class Transaction:
     """Statements, by name, inside one transaction."""
 
-    def __init__(self, raw: Any, sql: Callable[[str], str], errors: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, raw: Any, database: Database) -> None:
         self._raw = raw
-        self._sql = sql
-        self._errors = errors
+        self._sql = database._sql  # noqa: SLF001 - the same module
+        self._database = database
 
     def one(self, name: str, *values: Any) -> tuple[Any, ...] | None:
         """Return the first row; None if there is none."""
-        with self._errors():
-            found: tuple[Any, ...] | None = self._raw.execute(self._sql(name), values).fetchone()
-            return found
+        found: tuple[Any, ...] | None = self._do(self._do(self._raw.execute, self._sql(name), values).fetchone)
+        return found
 
     def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows; to be used up before the transaction ends."""
-        with self._errors():
-            cursor = self._raw.execute(self._sql(name), values)
+        cursor = self._do(self._raw.execute, self._sql(name), values)
         try:
-            while True:
-                with self._errors():
-                    found = cursor.fetchmany(_FETCHED)
-                if not found:
-                    return
+            while found := self._do(cursor.fetchmany, _FETCHED):
                 yield from found
         finally:
             with suppress(sqlite3.ProgrammingError):  # an abandoned iteration may outlive the database
@@ -112,18 +104,22 @@ class Transaction:
 
     def run(self, name: str, *values: Any) -> int:
         """Run a statement and return the number of changed rows."""
-        with self._errors():
-            return int(self._raw.execute(self._sql(name), values).rowcount)
+        return int(self._do(self._raw.execute, self._sql(name), values).rowcount)
 
     def many(self, name: str, values: Iterable[Sequence[Any]]) -> int:
         """Run a statement once for each sequence of values, which may come of statements of this transaction; return the number of changed rows."""
         rest, changed = iter(values), 0
         while part := list(islice(rest, _MANY)):
-            with self._errors():
-                cursor = self._raw.cursor()
-                cursor.executemany(self._sql(name), part)
-                changed += int(cursor.rowcount)
+            cursor = self._raw.cursor()
+            self._do(cursor.executemany, self._sql(name), part)
+            changed += int(cursor.rowcount)
         return changed
+
+    def _do(self, call: Callable[..., Any], *values: Any) -> Any:
+        try:
+            return call(*values)
+        except self._database.failures as error:
+            raise self._database._ours(error) from None  # noqa: SLF001 - the same module
 
 
 class _Connection:
@@ -148,6 +144,8 @@ class Database(ABC):
     refused: str | None = None
     has_tables = True
     """Whether there are tables to look into."""
+    failures: tuple[type[Exception], ...]
+    """The vendor's errors."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -203,8 +201,16 @@ class Database(ABC):
         """Return a statement as the vendor reads it."""
 
     @abstractmethod
-    def _errors(self, timeout_s: float = _WAIT_S) -> AbstractContextManager[None]:
+    def _ours(self, error: Exception, timeout_s: float = _WAIT_S) -> Exception:
+        """Return what to raise for one of `failures`."""
+
+    @contextmanager
+    def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
         """Raise the vendor's errors in a block as ours."""
+        try:
+            yield
+        except self.failures as error:
+            raise self._ours(error, timeout_s) from None
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -214,7 +220,7 @@ class Database(ABC):
                 self._begin_on(connection, is_writing=False, timeout_s=_WAIT_S)
             connection.depth += 1
             try:
-                yield Transaction(connection.raw, self._sql, self._errors)
+                yield Transaction(connection.raw, self)
             finally:
                 connection.depth -= 1
                 if connection.depth == 0:
@@ -229,7 +235,7 @@ class Database(ABC):
                     raise RuntimeError("a write was begun inside a block of reads")
                 connection.depth += 1
                 try:
-                    yield Transaction(connection.raw, self._sql, self._errors)
+                    yield Transaction(connection.raw, self)
                 finally:
                     connection.depth -= 1
                 return
@@ -238,7 +244,7 @@ class Database(ABC):
             self._begin_on(connection, is_writing=True, timeout_s=timeout_s)
             connection.depth, connection.is_writing = 1, True
             try:
-                yield Transaction(connection.raw, self._sql, self._errors)
+                yield Transaction(connection.raw, self)
                 with self._errors(timeout_s):
                     connection.raw.execute("COMMIT")
             except BaseException:
@@ -393,6 +399,8 @@ class SQLite(Database):
     ) -> None:
         super().__init__("")
         self.path: Path = path
+        self._moved = path.with_name(MOVED)
+        self.failures = (sqlite3.Error, UnicodeDecodeError)
         self._synchronous = "FULL" if is_durable else "NORMAL"
         self._keeps = keeps
         denied = refused_writes(path.parent, *([path] if path.exists() else []))
@@ -421,7 +429,7 @@ class SQLite(Database):
     def is_put_aside(self) -> bool:
         """Return whether the file was removed, replaced or moved since it was opened: what is written to it now would be lost."""
         try:
-            return self.path.stat().st_ino != self._file or self.path.with_name(MOVED).exists()
+            return self.path.stat().st_ino != self._file or self._moved.exists()
         except FileNotFoundError:
             return True
 
@@ -536,31 +544,27 @@ class SQLite(Database):
         advice = "`memgraph repair` says what can be kept, `memgraph repair --from-backup FILE` restores it"
         return DamagedDatabaseError(f"is damaged: {what}; {advice}", path=self.path)
 
-    @contextmanager
-    def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
-        try:
-            yield
-        except UnicodeDecodeError:  # SQLite's own message quotes what is damaged
-            raise self._damaged("it holds text that is none") from None
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
-            if is_full(error):
-                raise FullDatabaseError(self.path, error) from None
-            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-                raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
-            is_damage = any(one in str(error) for one in ("Could not decode", "no such table", "integer overflow"))
-            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or is_damage:
-                raise self._damaged(error) from None
-            if isinstance(error, sqlite3.IntegrityError):
-                raise ConflictError(f"refuses a row: {error}", path=self.path) from None
-            if code == sqlite3.SQLITE_CANTOPEN:
-                raise StorageError(f"cannot be read: {error}", path=self.path) from None
-            if isinstance(error, sqlite3.ProgrammingError):
-                self._require_open()
-                raise
-            raise StorageError(f"cannot be used: {error}", path=self.path) from None
+    def _ours(self, error: Exception, timeout_s: float = _WAIT_S) -> Exception:
+        if isinstance(error, UnicodeDecodeError):  # SQLite's own message quotes what is damaged
+            return self._damaged("it holds text that is none")
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return BusyError("the database", pid=None, timeout_s=timeout_s)
+        if is_full(error):
+            return FullDatabaseError(self.path, error)
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+            return ReadOnlyError(read_only_message(f"{self.path} may not be written"))
+        is_damage = any(one in str(error) for one in ("Could not decode", "no such table", "integer overflow"))
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or is_damage:
+            return self._damaged(error)
+        if isinstance(error, sqlite3.IntegrityError):
+            return ConflictError(f"refuses a row: {error}", path=self.path)
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return StorageError(f"cannot be read: {error}", path=self.path)
+        if isinstance(error, sqlite3.ProgrammingError):
+            self._require_open()
+            return error
+        return StorageError(f"cannot be used: {error}", path=self.path)
 
 
 class Postgres(Database):
@@ -576,7 +580,7 @@ class Postgres(Database):
             import psycopg
         except ImportError:
             raise MissingExtraError("Stores on PostgreSQL", package="psycopg", extra="postgres") from None
-        self._vendor = psycopg
+        self._vendor, self.failures = psycopg, (psycopg.Error,)
         self._url = url
         self.path: str = str(Server(url, name))
         try:
@@ -683,40 +687,31 @@ class Postgres(Database):
         text = text.replace(" id INTEGER PRIMARY KEY", " id BIGINT NOT NULL, PRIMARY KEY (id, tenant)")
         return re.sub(r"\bWITHOUT ROWID\b", "", re.sub(r"\bBLOB\b", "BYTEA", text))
 
-    @contextmanager
-    def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
+    def _ours(self, error: Exception, timeout_s: float = _WAIT_S) -> Exception:
         vendor = self._vendor
-        try:
-            yield
-        except vendor.errors.LockNotAvailable:
-            raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
-        except (vendor.errors.ReadOnlySqlTransaction, vendor.errors.InsufficientPrivilege) as error:
-            raise ReadOnlyError(read_only_message(f"{self.path}: {_first_line(error)}")) from None
-        except vendor.IntegrityError as error:
-            raise ConflictError(f"refuses a row: {_first_line(error)}", path=self.path) from None
-        except vendor.errors.DiskFull:
-            raise FullDatabaseError(self.path, "no space is left on the server") from None
-        except (vendor.OperationalError, vendor.InterfaceError) as error:
+        if isinstance(error, vendor.errors.LockNotAvailable):
+            return BusyError("the database", pid=None, timeout_s=timeout_s)
+        if isinstance(error, vendor.errors.ReadOnlySqlTransaction | vendor.errors.InsufficientPrivilege):
+            return ReadOnlyError(read_only_message(f"{self.path}: {_first_line(error)}"))
+        if isinstance(error, vendor.IntegrityError):
+            return ConflictError(f"refuses a row: {_first_line(error)}", path=self.path)
+        if isinstance(error, vendor.errors.DiskFull):
+            return FullDatabaseError(self.path, "no space is left on the server")
+        if isinstance(error, vendor.OperationalError | vendor.InterfaceError):
             advice = "see that the server runs and lets this user in, then try again"
-            raise StorageError(f"cannot be used: {_first_line(error)}; {advice}", path=self.path) from None
-        except vendor.Error as error:
-            raise StorageError(f"refuses: {_first_line(error)}", path=self.path) from None
+            return StorageError(f"cannot be used: {_first_line(error)}; {advice}", path=self.path)
+        return StorageError(f"refuses: {_first_line(error)}", path=self.path)
 
 
 class _AdvisoryLock(Lock):
     """A lock of the server for one store, held by a connection of its own."""
 
+    what = WRITER
+
     def __init__(self, database: Postgres) -> None:
         self._database = database
         self._raw: Any = None
         self._is_mine = False
-
-    def acquire(self, timeout_s: float) -> None:
-        until = time.monotonic() + timeout_s
-        while not self.try_acquire():
-            if time.monotonic() > until:
-                raise BusyError("the journal's writer lock", pid=None, timeout_s=timeout_s)
-            time.sleep(_LOOK_S)
 
     def try_acquire(self) -> bool:
         if self._is_mine and not self._raw.closed:

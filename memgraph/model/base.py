@@ -128,11 +128,11 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
         """Do what pydantic does, in a quarter of the time: there are neither extra fields nor private attributes."""
         if deep:
             return super().model_copy(update=update, deep=True)
-        copied, update = object.__new__(type(self)), update or {}
-        object.__setattr__(copied, "__dict__", {**self.__dict__, **update})
-        object.__setattr__(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__ | update.keys())
-        object.__setattr__(copied, "__pydantic_extra__", None)
-        object.__setattr__(copied, "__pydantic_private__", None)
+        copied, update, put = object.__new__(type(self)), update or {}, object.__setattr__
+        put(copied, "__dict__", {**self.__dict__, **update})
+        put(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__ | update.keys())
+        put(copied, "__pydantic_extra__", None)
+        put(copied, "__pydantic_private__", None)
         return copied
 
     @classmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Flag, auto
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,7 @@ RECORD_SOURCE, RUN_SOURCE, SAID_SOURCE = "commit", "run", "session turn"
 RECORD_SOURCES = {RECORD_SOURCE: "git", RUN_SOURCE: "run log", SAID_SOURCE: "transcript"}
 """Sources of records, each with that of the memory that a record becomes: commits, what a build, test or trial did, and what was said in a session, kept whole as evidence. Searches and recalls find them; only those that earned it become memories."""
 
+M = TypeVar("M", bound=BaseModel)
 Vector = NDArray[np.float32]
 Embedding = Annotated[
     Vector, BeforeValidator(to_vector), PlainSerializer(lambda v: v.tolist(), return_type=list[float])
@@ -398,14 +399,14 @@ class AgentMemory(Model, MemoryFields):
             is_pinned=row.get("is_pinned", False),
             floor=row.get("floor", 0.0),
         )
-        blank, fields, lists = _blank(kind)
-        known: dict[str, Any] = {name: [] for name in lists}
-        known |= {name: value for name, value in row.items() if name in fields}
+        blank, lists = _blank(kind)
+        known = {name: [] for name in lists} | {name: value for name, value in row.items() if name in vars(blank)}
         for name, model in _NESTED.items():
             if known.get(name):
-                nothing = _blank_part(model)
+                nothing = _blank(model)[0]
                 known[name] = [nothing.model_copy(update=item) for item in known[name]]
-        return blank.model_copy(update={**known, "relevance_score": relevance, **filled})  # type: ignore[return-value]
+        stored: StoredMemory = blank.model_copy(update={**known, "relevance_score": relevance, **filled})
+        return stored
 
 
 class EpisodicMemory(AgentMemory, EpisodicFields):
@@ -474,20 +475,15 @@ _CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
 
 
 @cache
-def _blank(kind: type[AgentMemory]) -> tuple[AgentMemory, frozenset[str], list[str]]:
-    """Return a memory with default values to copy, its fields, and the list fields, which copies must not share.
+def _blank(kind: type[M]) -> tuple[M, list[str]]:
+    """Return a model with default values to copy, and its list fields, which copies must not share.
 
     Copying takes a fraction of the time of construction, in which pydantic would compute every default again.
     """
     fields = kind.model_fields
     lists = [name for name, field in fields.items() if field.default_factory is list]
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
-    return kind.model_construct(_fields_set=set(fields), **defaults), frozenset(fields), lists
-
-
-@cache
-def _blank_part(kind: type[Strict]) -> Strict:
-    return kind.model_construct(**{name: field.get_default() for name, field in kind.model_fields.items()})
+    return kind.model_construct(_fields_set=set(fields), **defaults), lists
 
 
 def id_of(memory: AgentMemory) -> str:

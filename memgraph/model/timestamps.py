@@ -39,6 +39,7 @@ def to_iso(value: object) -> str:
     return utc.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{utc.microsecond // 1000:03d}Z"
 
 
+@lru_cache(maxsize=4_096)
 def is_canonical(text: str) -> bool:
     """Return whether a text is a point in time in canonical form."""
     try:

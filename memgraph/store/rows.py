@@ -99,7 +99,10 @@ class Rows:
 
     def has(self, table: str, key: Key) -> bool:
         """Return whether a row exists."""
-        return self.get(table, key) is not None
+        if not isinstance(key, str):
+            return self.get(table, key) is not None
+        tenant, kind = self._database.tenant, _kinds().number[table]
+        return self._read(lambda tx, _checked: tx.one("node_id", tenant, kind, key) is not None)
 
     def memories(self, memory_ids: Iterable[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones."""
@@ -368,15 +371,12 @@ class Rows:
         _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
         new = sorted((ends(one), one) for one in edges.new) if edges.new else []
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
-        for sign, changed in ((1, nodes.new), (-1, nodes.gone), (1, edges.new), (-1, edges.gone)):
-            for one in changed:
-                number = kinds.number[one.table]
-                if isinstance(one.key, str):
-                    parts = [1, number, id_of(number, one.key), 0, 0, 0, 0]
-                else:
-                    source, _, target = ends(one)
-                    parts = [0, 0, 0, 1, number, source, target]
-                tally = [total + sign * part for total, part in zip(tally, parts, strict=True)]
+        for sign, at_nodes, at_edges in ((1, nodes.new, edges.new), (-1, nodes.gone, edges.gone)):
+            of_nodes = [(kinds.number[one.table], str(one.key)) for one in at_nodes]
+            parts = [(1, kind, id_of(kind, key), 0, 0, 0, 0) for kind, key in of_nodes]
+            parts += [(0, 0, 0, 1, kind, source, target) for source, kind, target in map(ends, at_edges)]
+            sums = map(sum, zip(*parts, strict=True)) if parts else _NOTHING
+            tally = [total + sign * part for total, part in zip(tally, sums, strict=True)]
         return tally
 
     def _read(self, asked: Callable[[Transaction, _Checked], T]) -> T:

@@ -139,11 +139,8 @@ class OfOneMemory(Payload):
 
 def sparse(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values without None and empty lists, and models as dictionaries, in nested ones too."""
-    return {
-        name: value if type(value) in _PLAIN else _sparse(value)
-        for name, value in values.items()
-        if value is not None and value != []
-    }
+    present = {name: value for name, value in values.items() if value is not None and value != []}
+    return {name: value if type(value) in _PLAIN else _sparse(value) for name, value in present.items()}
 
 
 _PLAIN = frozenset({str, int, float, bool})
@@ -152,6 +149,5 @@ _PLAIN = frozenset({str, int, float, bool})
 def _sparse(value: Any) -> Any:
     if isinstance(value, list):
         return [one if type(one) in _PLAIN else _sparse(one) for one in value]
-    if isinstance(value, BaseModel):
-        return sparse(vars(value))
-    return sparse(value) if isinstance(value, dict) else value
+    found = vars(value) if isinstance(value, BaseModel) else value
+    return sparse(found) if isinstance(found, dict) else found

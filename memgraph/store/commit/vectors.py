@@ -55,16 +55,6 @@ def rows_in_use(index: Index) -> dict[int, str]:
     return {int(rows[slot]): index.ids.names[slot] for slot in slots.tolist()}
 
 
-def checked_vectors(vectors: list[Vector], model: VectorModel) -> list[Vector]:
-    """Return vectors after validation, as `checked_vector` does; many at once."""
-    size = model.dimension
-    if all(isinstance(one, np.ndarray) and one.dtype == np.float32 and one.shape == (size,) for one in vectors):
-        rows = np.stack(vectors)
-        if np.isfinite(rows).all() and rows.any(axis=1).all():
-            return vectors
-    return [checked_vector(one, model) for one in vectors]
-
-
 def checked_vector(vector: object, model: VectorModel) -> Vector:
     """Return a vector after validation: it has the model's dimension, and is finite and not zero."""
     try:

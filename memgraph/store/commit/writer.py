@@ -61,7 +61,7 @@ from memgraph.store.commit.records import (
     with_vector,
 )
 from memgraph.store.commit.requests import check_effect, next_commit_id
-from memgraph.store.commit.vectors import VectorModel, check_model, checked_vectors, vector_model
+from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
 
@@ -249,20 +249,15 @@ class Writer:
             filled["supporting_memory_ids"] = sorted(set(memory.supporting_memory_ids))  # type: ignore[attr-defined]
         return AgentMemory.from_row(row, now=self._now(), curve=self._curve, **filled)
 
-    def note_uses(self, uses: Sequence[Use]) -> None:
-        """Record uses of memories: visible at once, durable within a second."""
-        self._note(uses)
-
-    def note_retrieval(self, record: RetrievalRecorded, uses: Sequence[Use]) -> None:
-        """Record a retrieval and its uses."""
-        self._note(uses, self.without_secrets(record))
-
-    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
+    def note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
+        """Record uses of memories, and the retrieval that they are of: visible at once, durable within a second."""
+        record = self.without_secrets(record)
         journal = self._projector.journal
-        if not journal.is_read_only:
-            self.pending.add(uses, record)
-        elif refused := journal.refused_writes():
-            self.pending.skip(refused)
+        with self._projector.view:
+            if not journal.is_read_only:
+                self.pending.add(uses, record)
+            elif refused := journal.refused_writes():
+                self.pending.skip(refused)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -483,7 +478,8 @@ class Writer:
         vectors = [vector for writes in given for _, vector in writes if vector is not None]
         if vectors:
             check_model(self._projector.journal.named, made_by or self.embedder, in_use=self.embedder)
-            vectors = checked_vectors(vectors, self.model)
+            model = self.model
+            vectors = [checked_vector(vector, model) for vector in vectors]
         drafts = [
             CommitDraft(scope, [payload for payload, _ in writes], task_id=task_id, actor=actor)
             for (scope, task_id, _), writes in zip(parts, given, strict=True)

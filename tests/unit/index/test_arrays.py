@@ -109,18 +109,16 @@ def test_a_growing_array_behaves_like_a_list(parts: list[list[int]]) -> None:
     for part in parts:
         array.extend(np.array(part, dtype=np.int64))
         model.extend(part)
-        array.append(7)
-        model.append(7)
         assert array.values.tolist() == model
         assert len(array) == len(model)
     again = GrowingArray(np.int64, array.values)
-    again.append(1)
+    again.extend(np.array([1]))
     assert array.values.tolist() == model
 
 
 def test_elements_can_be_assigned() -> None:
     array = GrowingArray(np.float64)
-    array.append(1.0)
+    array.extend(np.array([1.0]))
     array.values[0] = 2.5
     assert array.values.tolist() == [2.5]
 
