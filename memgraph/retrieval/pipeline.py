@@ -76,9 +76,8 @@ class Ranking:
     @property
     def certainty_at_least(self) -> float:
         """The certainty: under a floor at least low if memories have passed it, as the few words of a saved fact make it too low, and else 0."""
-        if self.search.floor is None:
-            return self.certainty
-        return max(self.certainty, LOW) if self.search.knows else 0.0
+        passed = max(self.certainty, LOW) if self.search.knows else 0.0
+        return self.certainty if self.search.floor is None else passed
 
     def place_of(self, slot: int) -> int:
         """Return an item's place among the items; −1 for a memory."""

@@ -148,7 +148,7 @@ def _told_once(log: BuildEventLog) -> BuildEventLog:
     for turn in log.user_interventions:
         turns.append(turn.model_copy(update={"context": ""}) if turn.context in asked else turn)
         asked.add(turn.context)
-    questions = [said for turn in turns if len(said := question_in(turn.context)) >= _LEAST_QUESTION_CHARS]
+    questions = [text for turn in turns if len(text := question_in(turn.context)) >= _LEAST_QUESTION_CHARS]
     told: set[str] = set()
     tasks = []
     for task in log.tasks:

@@ -10,7 +10,6 @@ from typing import Literal
 from memgraph.extraction.statements import is_instruction
 from memgraph.model.memory import (
     RECORD_SOURCE,
-    RUN_SOURCE,
     SAID_SOURCE,
     StoredEpisodicMemory,
     StoredMemory,
@@ -99,7 +98,7 @@ def _failure(memory: StoredMemory) -> Note:
     (warned,) = failed(memory)
     text, place = statement(_without_outcome(memory, warned.what_fails if warned.prevention else memory.content))
     lesson = f" Lesson: {full_stop(warned.prevention)}" if warned.prevention else ""
-    return Note(memory, "avoid", "Failed", f"{text}{lesson}", [*([place] if place else []), *_unconfirmed(memory)])
+    return Note(memory, "avoid", "Failed", f"{text}{lesson}", [place] if place else [])
 
 
 def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
@@ -111,12 +110,7 @@ def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
         labelled = {"Action": parts.action, "Why": parts.approach, "Feedback": parts.feedback}
         told = [f"{label}: {full_stop(part)}" for label, part in labelled.items() if part]
         text, place = " ".join([full_stop(parts.text), *told]), None
-    remarks = [
-        *(["solved since"] if is_solved else []),
-        *([place] if place else []),
-        *_commits(memory, kind),
-        *_unconfirmed(memory),
-    ]
+    remarks = [*(["solved since"] if is_solved else []), *([place] if place else []), *_commits(memory, kind)]
     group: Group = "avoid" if memory.outcome == "negative" and not is_solved else "happened"
     return Note(memory, group, kind, text, remarks)
 
@@ -127,11 +121,6 @@ def _commits(memory: StoredEpisodicMemory, kind: str) -> Iterator[str]:
         yield f"by commit {memory.git_commit[:_SHA_CHARS]}"
     if undone := [sha[:_SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
         yield f"reverts {', '.join(undone[:_MOST_UNDONE])}{', …' if undone[_MOST_UNDONE:] else ''}"
-
-
-def _unconfirmed(memory: StoredMemory) -> list[str]:
-    """Return the mark of what a run or session says itself, and nobody has confirmed."""
-    return ["a record, unconfirmed"] if memory.source == RUN_SOURCE else []
 
 
 def _without_outcome(memory: StoredMemory, text: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import (
+    RUN_SOURCE,
     StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
@@ -292,6 +293,8 @@ def _remarks(note: Note, now: str, shared: str | None) -> Iterator[str]:
     if memory.project_id and memory.project_id != shared:
         yield _name(memory.project_id)
     yield from note.remarks
+    if note.memory.source == RUN_SOURCE:
+        yield "a record, unconfirmed"
     if memory.invalid_at:
         ends = memory.invalid_at
         yield f"no longer valid since {ends[:10]}" if ends <= now else f"until {_end(ends)}"
