@@ -49,7 +49,7 @@ class Usage:
         """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
         with self._reader.frozen():
             known = self._reader.known(id)
-            self._writer.note([Use(known.id, self._now())])
+            self._writer.note_uses([Use(known.id, self._now())])
             return self._reader.known(id)
 
     def record_retrieval(
@@ -73,7 +73,7 @@ class Usage:
         )
         record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
         used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
-        self._writer.note(used, record)
+        self._writer.note_retrieval(record, used)
         if ranking is not None:
             self._watch.note(
                 ranking,
@@ -107,7 +107,7 @@ class Usage:
             if not self._is_recorded(payload):
                 new = self._newly_used(payload)
                 self._writer.commit("system", [payload, *measured(payload, self._reader)])
-                self._writer.note([Use(memory_id, payload.recorded_at) for memory_id in new])
+                self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
             if OUTCOME_OF_WORD[outcome] == "positive":
                 self._promote(payload.used)
 

@@ -249,9 +249,15 @@ class Writer:
             filled["supporting_memory_ids"] = sorted(set(memory.supporting_memory_ids))  # type: ignore[attr-defined]
         return AgentMemory.from_row(row, now=self._now(), curve=self._curve, **filled)
 
-    def note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
-        """Record uses of memories, and the retrieval that they are of: visible at once, durable within a second."""
-        record = self.without_secrets(record)
+    def note_uses(self, uses: Sequence[Use]) -> None:
+        """Record uses of memories: visible at once, durable within a second."""
+        self._note(uses)
+
+    def note_retrieval(self, record: RetrievalRecorded, uses: Sequence[Use]) -> None:
+        """Record a retrieval and its uses."""
+        self._note(uses, self.without_secrets(record))
+
+    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
         journal = self._projector.journal
         with self._projector.view:
             if not journal.is_read_only:
