@@ -19,12 +19,14 @@ from memgraph.lifecycle.evidence.evidence import (
     Scope,
     TimeIsUp,
     confidence_of,
+    dated,
     evidence_of,
     in_order,
     is_true,
     never,
     one_build_a_run,
     read_scope,
+    when,
 )
 from memgraph.lifecycle.evidence.experience import IncrementalRun
 from memgraph.lifecycle.evidence.reconcile import (
@@ -37,7 +39,6 @@ from memgraph.lifecycle.evidence.reconcile import (
     shared_tags,
 )
 from memgraph.lifecycle.evidence.trials import is_trial
-from memgraph.lifecycle.generalisation.lessons import dated, when
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed

@@ -21,6 +21,7 @@ from memgraph.ports import Row
 from memgraph.store.commit.records import patch, record_of
 from memgraph.store.deletions import Deleted
 from memgraph.store.query import Reader
+from memgraph.text.calendar import MONTHS, in_words
 
 Scope = tuple[str | None, str | None]
 """A project and a task by name: lessons of one scope are never mixed with those of another."""
@@ -102,6 +103,26 @@ def may_quote(row: Row, rows: Sequence[Row]) -> bool:
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """Return memories in the order of their events."""
     return sorted(rows, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
+
+
+_UNDATED_YEAR = "2000"
+
+
+def dated(row: Row) -> str:
+    """Return when it happened, in brackets; nothing of what nobody dated."""
+    day = row.get("occurred_at", "")
+    return f" ({in_words(day)})" if day[:4] > _UNDATED_YEAR else ""
+
+
+def when(times: Sequence[str]) -> str:
+    """Return the months from the first to the last; nothing for trials that nobody dated."""
+    days = sorted(at[:7] for at in times if at)
+    if not days or days[0][:4] <= _UNDATED_YEAR:
+        return ""
+    first, last = (f"{MONTHS[int(day[5:7]) - 1]} {day[:4]}" for day in (days[0], days[-1]))
+    if first == last:
+        return f", in {first}"
+    return f", from {first.removesuffix(last[-5:])} to {last}"
 
 
 def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:

@@ -19,6 +19,7 @@ import orjson
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.extraction.llm.asking import answer, name_of
 from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
+from memgraph.lifecycle.errors import troubles
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
     TimeIsUp,
@@ -131,6 +132,8 @@ class _Scope:
         self.is_large = len(episodes) >= LARGE_FROM
         self.weights = tag_weights(map(_tags, episodes))
         self.statements = Statements(episodes, tag_weights(map(words_of, episodes)))
+        repeated = (trouble for trouble in troubles(episodes) if len(trouble.builds) >= LEAST_BUILDS)
+        self.told_as_errors = {row["id"] for one in repeated for row in (*one.failed, *one.mended)}
 
 
 def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording, counts: dict[str, int]) -> Reconciled:
@@ -261,8 +264,8 @@ def _with_a_lesson(
 def _communities(episodes: Sequence[Row], scope: _Scope) -> list[list[int]]:
     """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
 
-    Changes of a history are left out, as their tags name files, and what met an error, or was reported by a tool: the analysis of
-    errors tells of these, with what ended them.
+    Changes of a history are left out, as their tags name files, and what met a repeated error, or was reported by a tool: the
+    analysis of errors tells of these, with what ended them.
     """
     by_task: dict[str, list[int]] = {}
     others: list[int] = []
@@ -270,7 +273,7 @@ def _communities(episodes: Sequence[Row], scope: _Scope) -> list[list[int]]:
         task = task_of(row)
         if task is not None:
             by_task.setdefault(task, []).append(place)
-        elif not (is_change(row) or is_of_a_tool(row) or row.get("errors_encountered")):
+        elif not (is_change(row) or is_of_a_tool(row) or row["id"] in scope.told_as_errors):
             others.append(place)
     tags = [_tags(episodes[place]) for place in others]
     found = communities(tags, scope.weights, is_large=scope.is_large)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import get_args
 
 from memgraph.index.analyser import analyse
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of
+from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, dated, evidence_of, when
 from memgraph.lifecycle.evidence.reconcile import shared_tags
 from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
@@ -26,7 +26,6 @@ from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text, without_lead
-from memgraph.text.calendar import MONTHS, in_words
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
@@ -203,7 +202,6 @@ _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ALIKE = 0.6
-_UNDATED_YEAR = "2000"
 
 _FRAMES: dict[str, str] = {
     "fix": "The same had to be fixed",
@@ -335,12 +333,6 @@ def _accounts(central: Sequence[Row]) -> list[tuple[str, Row]]:
     return [(said, row) for said, row, _ in found[:_MOST_EXAMPLES]]
 
 
-def dated(row: Row) -> str:
-    """Return when it happened, in brackets; nothing of what nobody dated."""
-    day = row.get("occurred_at", "")
-    return f" ({in_words(day)})" if day[:4] > _UNDATED_YEAR else ""
-
-
 def kind_of(episodes: Sequence[Row]) -> str | None:
     """Return the kind of thing that two thirds of the episodes tell, if there is one, such as "fix"."""
     kinds = Counter(kind for row in episodes for kind in KINDS if kind in row.get("tags", ()))
@@ -350,17 +342,6 @@ def kind_of(episodes: Sequence[Row]) -> str | None:
 def _is_of_one_task(rows: Sequence[Row]) -> bool:
     tasks = {task_of(row) for row in rows}
     return len(tasks) == 1 and None not in tasks
-
-
-def when(times: Sequence[str]) -> str:
-    """Return the months from the first to the last; nothing for trials that nobody dated."""
-    days = sorted(at[:7] for at in times if at)
-    if not days or days[0][:4] <= _UNDATED_YEAR:
-        return ""
-    first, last = (f"{MONTHS[int(day[5:7]) - 1]} {day[:4]}" for day in (days[0], days[-1]))
-    if first == last:
-        return f", in {first}"
-    return f", from {first.removesuffix(last[-5:])} to {last}"
 
 
 def _account(row: Row, limit: int) -> str:

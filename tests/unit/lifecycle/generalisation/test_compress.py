@@ -679,10 +679,14 @@ class TestTrialsOfATask:
             f"Never solved in 3 trials of Kitchen env_{task}" for task in (1, 2)
         ]
 
-    def test_what_met_an_error_is_left_to_the_analysis_of_errors(self, store: Store) -> None:
+    def test_a_repeated_error_is_left_to_the_analysis_of_errors(self, store: Store) -> None:
         error = {"type": "KeyError", "message": "KeyError: 'aud'"}
-        learn(store, 1, 2, 3, errors_encountered=[error])
-        assert counts(run(store)) == (0, 0, 0, 0)
+        learn(store, 1, 2, errors_encountered=[error])
+        (other,) = learn(store, 3, errors_encountered=[{"type": "E", "message": "No issuer"}])
+        assert counts(run(store)) == (1, 0, 0, 0)  # together they state the same
+        store.update_memory(other, errors_encountered=[error])
+        run(store)
+        assert in_force(store) == []
         assert analyse_errors(store).created == 1
         assert [one.source for one in in_force(store)] == ["error analysis"]
 
