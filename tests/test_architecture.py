@@ -29,7 +29,7 @@ ROOM_LINES = {
     "extraction": 10_160,
     "facade": 980,
     "fold": 2_280,
-    "graph": 2_040,
+    "graph": 2_060,
     "health": 840,
     "index": 1_660,
     "interfaces": 19_200,
