@@ -79,7 +79,7 @@ class ProcessLock(Lock):
         if self._pid != os.getpid():
             raise ClosedError(FORKED)
         try:
-            if not self._takes(os.O_CREAT):
+            if self._descriptor is None and not self._takes(os.O_CREAT):  # else Ctrl-C came before the lock was used
                 return False
         except OSError as error:
             raise StorageError(f"cannot be locked: {error.strerror}", path=self._path) from None
