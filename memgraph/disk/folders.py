@@ -103,7 +103,7 @@ class KeptViews:
     """The cached views of the past in one directory, by key: graph and index of a moment, each in a directory of its own.
 
     A view is made in a temporary directory, which is then renamed, so creation is atomic. A user of a view holds a shared lock on a
-    file in it, which the system releases with the process, so only unused views are removed.
+    file in it, which the system releases with the process, so only unused views are removed; filelock has no shared locks.
     """
 
     def __init__(self, folder: Path, *, most: int = MOST_KEPT) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import Any
 from memgraph import assets
 from memgraph.config import ADDRESS, Server
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
-from memgraph.disk.lock import FORKED, WRITER, Lock, writer_lock
+from memgraph.disk.lock import FORKED, Lock, writer_lock
 from memgraph.errors import (
     BusyError,
     ClosedError,
@@ -46,6 +47,7 @@ _NOT_WRITTEN = (
 )
 """What SQLite says on a disk without space, or if a file may not grow."""
 _WAIT_S = 10.0
+_LOOK_S = 0.02
 _FETCHED = 500
 _MANY = 1_000
 """Rows that are sent at once."""
@@ -706,12 +708,17 @@ class Postgres(Database):
 class _AdvisoryLock(Lock):
     """A lock of the server for one store, held by a connection of its own."""
 
-    what = WRITER
-
     def __init__(self, database: Postgres) -> None:
         self._database = database
         self._raw: Any = None
         self._is_mine = False
+
+    def acquire(self, timeout_s: float) -> None:
+        until = time.monotonic() + timeout_s
+        while not self.try_acquire():
+            if time.monotonic() > until:
+                raise BusyError("the journal's writer lock", pid=None, timeout_s=timeout_s)
+            time.sleep(_LOOK_S)
 
     def try_acquire(self) -> bool:
         if self._is_mine and not self._raw.closed:
