@@ -104,6 +104,7 @@ class _Graph:
 
 def main() -> None:
     """Serve requests until the parent ends."""
+    os.umask(0o077)  # the engine's files are private
     requests, replies = os.dup(0), os.dup(1)
     with Path(os.devnull).open("r+b") as nothing:  # the engine's output must not mix with the frames
         for descriptor in (0, 1):

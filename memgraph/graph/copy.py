@@ -44,6 +44,7 @@ from memgraph.ports import Change, Key, Row
 logger = logger_of(__name__)
 
 _BASE = re.compile(r"base-(\d+)-([0-9a-f]{64})\.\w+")
+_private = partial(os.open, mode=0o600)
 _FOLDER = "query-"
 """Prefix of the folders of copies, and of a base that is being written."""
 _CHILDREN = (EngineProcess(), EngineProcess())
@@ -218,10 +219,9 @@ class GraphCopy:
                 with self._snapshot() as rows:
                     seq, mark = rows.seq, rows.mark(rows.seq)
                     writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
-                with (packed := folder.path / "base").open("xb") as base, ThreadPoolExecutor(_threads()) as pool:
+                with open(packed := folder.path / "base", "xb", opener=_private) as base, ThreadPoolExecutor(_threads()) as pool:
                     starts = range(0, path.stat().st_size, _BLOCK_BYTES)
                     base.writelines(pool.map(partial(_compressed, path), starts))
-                packed.chmod(0o600)
                 name = f"base-{seq}-{self._code(packed, seq, mark or '')}.{self._vendor.name}"
                 packed.replace(self._folder / name)
                 if reader is not None:
@@ -322,7 +322,7 @@ class GraphCopy:
             try:
                 shutil.copyfile(path, packed := folder.path / "base", follow_symlinks=False)
                 if self._code(packed, seq, mark) == code:
-                    with gzip.open(packed) as base, (folder.path / "graph").open("xb") as file:
+                    with gzip.open(packed) as base, open(folder.path / "graph", "xb", opener=_private) as file:
                         shutil.copyfileobj(base, file)
                     packed.unlink()
                     return folder

@@ -182,7 +182,7 @@ def _signs(failed: Step) -> set[tuple[str, ...]]:
 
 
 def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
-    """Return how what failed came to work; None if that is not known, as where the failed command ran in the wrong directory."""
+    """Return that what failed worked later, and what ended it, where that is known; None of a failure without an error, or in the wrong directory."""
     same = _same(failed)
     if not same or "cd" in normalised_error(same[-1].errors[0]).split()[:3]:
         return None
@@ -200,7 +200,8 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
         ran = f"Edited {done}{f' and ran {ran}' if ran else ''}. {changed}".strip()
     elif not ran and not named.isdisjoint(_names(" ".join(known.symmetric_difference(worked.words)))):
         how, done = "instead", "" if worked.shown.strip("`") in last.shown else worked.shown
-    if not done:
+    scratch = {_base(file) for file in created}
+    if not done and not scratch.isdisjoint(map(_base, known)):
         return None
     return Finding(
         "recovery",
@@ -211,9 +212,13 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
         worked.task.model_copy(update={"files_changed": files}),
         errors=(error,),
         earlier=same[0].task,
-        attempt=Attempt(tried=last.shown, attempts=len(same) + 1, last_error=error[:200], worked_how=how, worked=done),
-        resolution=ran or done,
+        attempt=Attempt(tried=last.shown, attempts=len(same) + 1, last_error=error[:200], worked_how=how, worked=done or None),
+        resolution=ran or done or None,
     )
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _edits(steps: Sequence[Step], created: set[str]) -> tuple[list[Step], list[str]]:

@@ -164,7 +164,7 @@ def test_what_the_error_names_is_the_remedy(
 )
 def test_it_is_no_remedy(failed: str, error: str, between: str | None, worked: str) -> None:
     steps = [run(failed, error, ok=False), *([run(between, "9.0.1")] if between else []), run(worked)]
-    assert found(session(*steps)) == []
+    assert [one.memory.worked for one in found(session(*steps))] in ([], [None])
 
 
 def test_a_file_that_the_session_wrote_is_its_scratch() -> None:
