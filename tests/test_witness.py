@@ -74,4 +74,4 @@ def test_the_upcaster_fills_what_the_rules_write_today() -> None:
             written.pop("attempts", None)  # how many there were, no trial's text told
         assert {name: value for name, value in upcast.items() if name in ATTEMPT_FIELDS} == written
         told += 1
-    assert told >= 15
+    assert told >= 10

@@ -1,4 +1,4 @@
-"""Statements in a text: reasons, instructions, corrections, steps of a procedure.
+"""Statements in a text: instructions, corrections, steps of a procedure.
 
 Every text is truncated first and every repetition is bounded, so hostile input costs linear time.
 """
@@ -12,12 +12,6 @@ _MAX_TEXT_CHARS = 6_000
 _MAX_SENTENCE_CHARS = 400
 _MAX_STEPS = 12
 
-_REASON = re.compile(
-    r"\b(?:because|since|due to|caused? by|root cause|turns out|otherwise|so that|in order to|the reason|leads? to|led to|results? in|"
-    r"resulted in|prevents?|to avoid|which (?:made|makes|broke|breaks|caused|causes)|does not exist|doesn't|didn't|cannot|can't|fails?|"
-    r"instead of|rather than|no longer|as it|lesson|learned|never|always|must)\b",
-    re.IGNORECASE,
-)
 _RULE = re.compile(
     r"\b(?:always|never|prefers?|preferred|don'?t|do not|must(?: not)?|should(?: not|n't)?|from now on|make sure|avoid|"
     r"only (?:use|ever)|use .{1,60} (?:instead|rather)|stop \w+ing|no more|remember to|every time|at all times|convention)\b",
@@ -54,11 +48,6 @@ def is_instruction(text: str) -> bool:
 def is_correction(text: str) -> bool:
     """Return whether a text says that an action was wrong."""
     return _CORRECTION.search(text[:_MAX_TEXT_CHARS]) is not None
-
-
-def reasons_in(text: str) -> list[str]:
-    """Return the sentences that give reasons."""
-    return [sentence for sentence in sentences(text) if _REASON.search(sentence)]
 
 
 def steps_in(text: str) -> tuple[str, ...]:

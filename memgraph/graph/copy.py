@@ -45,8 +45,8 @@ logger = logger_of(__name__)
 
 _BASE = re.compile(r"base-(\d+)-([0-9a-f]{64})\.\w+")
 _private = partial(os.open, mode=0o600)
-_FOLDER = "query-"
-"""Prefix of the folders of copies, and of a base that is being written."""
+_FOLDER, _FORMER = "query-", "write-"
+"""Prefixes of the folders of copies and of a base that is being written; earlier versions wrote one in the latter."""
 _CHILDREN = (EngineProcess(), EngineProcess())
 """The second is for queries that find the first one busy with a long one."""
 _LOOK_S = 0.05
@@ -219,7 +219,10 @@ class GraphCopy:
                 with self._snapshot() as rows:
                     seq, mark = rows.seq, rows.mark(rows.seq)
                     writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
-                with open(packed := folder.path / "base", "xb", opener=_private) as base, ThreadPoolExecutor(_threads()) as pool:
+                with (
+                    open(packed := folder.path / "base", "xb", opener=_private) as base,
+                    ThreadPoolExecutor(_threads()) as pool,
+                ):
                     starts = range(0, path.stat().st_size, _BLOCK_BYTES)
                     base.writelines(pool.map(partial(_compressed, path), starts))
                 name = f"base-{seq}-{self._code(packed, seq, mark or '')}.{self._vendor.name}"
@@ -243,7 +246,7 @@ class GraphCopy:
                     child.stop()
         with self._writing, as_graph_errors(self._folder):
             # a copy begins with a base and a base with a folder, so in this order none is missed
-            for pattern in ("base-*", f"{_FOLDER}*", "base-*"):
+            for pattern in ("base-*", f"{_FOLDER}*", f"{_FORMER}*", "base-*"):
                 for path in self._folder.glob(pattern):
                     clear(path)
 
@@ -367,7 +370,7 @@ class GraphCopy:
         return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
 
     def _child_limits(self, silence_s: float) -> Limits:
-        return Limits(silence_s, _POOL_BYTES + self._limits.memory_bytes)
+        return Limits(silence_s, _WRITING_POOL_BYTES + self._limits.memory_bytes)
 
     def _sweep(self) -> None:
         """Make the folder, and remove what killed processes left in it."""
@@ -380,7 +383,8 @@ class GraphCopy:
                 raise ConfigError(
                     f"{self._folder}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory"
                 )
-            remove_abandoned(self._folder, _FOLDER)
+            for prefix in (_FOLDER, _FORMER):
+                remove_abandoned(self._folder, prefix)
             self._is_swept = True
 
 

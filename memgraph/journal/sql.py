@@ -112,7 +112,7 @@ class Transaction:
         """Run a statement once for each sequence of values, which may come of statements of this transaction; return the number of changed rows."""
         rest, changed = iter(values), 0
         while part := list(islice(rest, _MANY)):
-            cursor = self._raw.cursor()
+            cursor = self._do(self._raw.cursor)
             self._do(cursor.executemany, self._sql(name), part)
             changed += int(cursor.rowcount)
         return changed

@@ -97,7 +97,7 @@ def _lesson(group: Sequence[Comment], scope: Scope, of: Known | None) -> Lesson:
         "pattern": of.row.get("pattern") if of and of.row.get("pattern") else group[0].text,
         "category": "user feedback",
         "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
-        "correct_approach": f"do as the user said: “{said}”",
+        "correct_approach": f"what the user said: “{said}”",
         "confidence": CONFIDENCE.get(len(rows), CONFIDENCE_AT_MOST) if len(rows) > LEAST_EPISODES else 0.6,
         "tags": shared_tags(rows, "user-feedback"),
         "reason": "the user said the same about several episodes",

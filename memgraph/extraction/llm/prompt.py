@@ -197,7 +197,7 @@ def _output(task: BuildTask) -> str:
     failed = task.outcome != "success" and len(task.output) > _MAX_OUTPUT_CHARS
     errors = " / ".join(error_lines(task.output)) if failed else ""
     beginning = cut_at_word(task.output, max(_MAX_OUTPUT_CHARS - len(errors), 1))
-    return f"{errors}\n{beginning}".strip() if len(beginning) > 1 else errors
+    return f"{errors}\n{beginning}".strip() if beginning != "…" else errors
 
 
 def _json(value: dict[str, Any]) -> str:

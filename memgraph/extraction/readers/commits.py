@@ -36,7 +36,9 @@ _MARKUP = re.compile(
     r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<!\*)\*\*(?=\S)|(?<=\S)\*\*(?!\*)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_FORM = re.compile(r"^---\nupdated-dependencies:\n.*?^\.\.\.$|^ {0,3}-{3,}[ \t]*$", re.MULTILINE | re.DOTALL)
+_FORM = re.compile(
+    r"^---\nupdated-dependencies:\n(?:(?!---$)[^\n]{0,400}\n){0,200}?\.\.\.$|^ {0,3}-{3,}[ \t]*$", re.MULTILINE
+)
 """What a bot writes for a program, and lines that only separate."""
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _GAP = re.compile(r"\n\s*\n\s*")
@@ -195,6 +197,13 @@ def bare(title: str) -> str:
     title = _EMPTY.sub("", title)
     prefix = _PREFIX.match(title)
     return " ".join(title[prefix.end() if prefix else 0 :].casefold().replace('"', "").rstrip(" .…,;:(").split())
+
+
+def without_kind(title: str) -> str:
+    """Return a title without the prefix that names its kind."""
+    prefix = _PREFIX.match(title)
+    is_kind = prefix is not None and (prefix["type"] or prefix["tag"] or "").casefold() in _OF_PREFIX
+    return title[prefix.end() :] if prefix and is_kind else title
 
 
 _EMPTY = re.compile(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
-from memgraph.extraction.readers.commits import bare, kind_of
+from memgraph.extraction.readers.commits import bare, kind_of, without_kind
 from memgraph.extraction.rules.findings import Finding, composed, quoted_task
 from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
 from memgraph.extraction.rules.sessions import from_session
@@ -152,12 +152,12 @@ def _explained(task: BuildTask) -> Finding | None:
 
 
 def _found(kind: str, salience: float, task: BuildTask, reason: str, **more: Any) -> Finding:
-    return Finding(kind, salience, f"{task.task_id[:380]}:{kind}", title_of(task), reason, task, **more)
+    return Finding(kind, salience, f"{task.task_id[:380]}:{kind}", without_kind(title_of(task)), reason, task, **more)
 
 
 def task_name(task: BuildTask) -> str:
     """Return what a build's task was, as the memories of its failure and its recovery quote it."""
-    return quoted_task(title_of(task))
+    return quoted_task(without_kind(title_of(task)))
 
 
 def failed_with(task: BuildTask) -> dict[str, str]:

@@ -44,7 +44,6 @@ _OUTCOME: dict[str, Outcome] = {
     "instruction": "unknown",
     "statement": "unknown",
     "intervention": "unknown",
-    "removal": "neutral",
     "procedure": "positive",
 }
 _SOLVED = frozenset({"recovery", "solution"})

@@ -8,10 +8,10 @@ from memgraph.extraction.readers.commits import without_markup
 from memgraph.text import lazy_re as re
 
 _MAX_CHARS = 16_000
-_FENCED = re.compile(r"^ {0,8}(```|~~~).*?(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^ {0,8}(```|~~~)[^`\n]*$.*?(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(?: {4}|\t|\s{0,3}(?:[>|$#]|diff --git |Traceback ))")
 _ITEM = re.compile(r"\s{0,12}(?:[-*+•]|\d{1,2}[.)])\s")
-_WORD = re.compile(r"(?<!\S)[A-Za-z][a-z']{0,30}(?=[\s.,;:!?)]|$)")
+_WORD = re.compile(r"(?<![^\s(])[^\W\d_][^\W\d_'’]{0,30}(?=[\s.,;:!?)]|$)")
 
 LEAST_WORDS = 25
 """Words of prose with which a message explains its change.
@@ -40,6 +40,7 @@ def _lines(text: str) -> Iterator[tuple[bool, str]]:
             yield True, line
         elif not line.strip():
             in_item = False
-        elif in_item or not _CODE.match(line):
+        else:
             in_item = in_item and line[:1].isspace()
-            yield in_item, line
+            if in_item or not _CODE.match(line):
+                yield in_item, line

@@ -124,7 +124,7 @@ class Step:
     @property
     def shown(self) -> str:
         """The command as a memory shows it, in whatever directory it was run."""
-        line = self.task.command.strip().partition("\n")[0]
+        line = self.task.command.strip().partition("\n")[0][: _MAX_PARSED_CHARS * 20]
         while line.startswith("cd ") and "&&" in line:
             line = line.partition("&&")[2].strip()
         return f"`{short(line)}`"
@@ -212,7 +212,9 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
         worked.task.model_copy(update={"files_changed": files}),
         errors=(error,),
         earlier=same[0].task,
-        attempt=Attempt(tried=last.shown, attempts=len(same) + 1, last_error=error[:200], worked_how=how, worked=done or None),
+        attempt=Attempt(
+            tried=last.shown, attempts=len(same) + 1, last_error=error[:200], worked_how=how, worked=done or None
+        ),
         resolution=ran or done or None,
     )
 

@@ -25,6 +25,7 @@ _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
 LEAST_CHARS = MAX_EXCERPT_CHARS // 2
 """What matters and was not asked about before: less of it in a session that has an order already makes no other."""
 _EVENT_FRAME_CHARS = 12
+_MOST_QUESTIONS = 500
 _LEAST_QUESTION_CHARS = 40
 """What the agent asked in fewer characters may stand elsewhere by chance."""
 

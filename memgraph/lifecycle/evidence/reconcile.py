@@ -268,9 +268,10 @@ def reconcile(
     result, followed = Reconciled(), set[str]()
     for lesson in wanted:
         of = lesson.of
-        followed |= {one.id for one in (*lesson.replaces, *([of] if of else ()))}
+        followed |= {of.id} if of else set()
         if of is not None and of.was_put_away(view.now, own):
             continue
+        followed |= {one.id for one in lesson.replaces}
         if of is None or of.gone:
             if of is None or fresh(lesson, of):
                 _make(view, result, lesson)

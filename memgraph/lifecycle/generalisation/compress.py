@@ -151,7 +151,8 @@ def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording
     same = matched([[episodes[one]["id"] for one in members] for members in found], [*known, *experience.put_away])
     ids = {one.id for one in known}
     wanted = list[Lesson]()
-    for members, builds, old in zip(found, seen, same, strict=True):
+    for members, builds, matching in zip(found, seen, same, strict=True):
+        old = sorted(matching, key=lambda one: one.id not in ids)  # what was put away continues only alone
         evidence = builds.union(*(one.kept for one in old))
         if len(evidence) >= LEAST_BUILDS:
             rows, of = by_centrality([episodes[one] for one in members]), next(iter(old), None)

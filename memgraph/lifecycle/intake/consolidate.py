@@ -20,6 +20,7 @@ from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import nearest
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
+from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
@@ -231,7 +232,7 @@ class ConsolidationPipeline:
             return self._store.read_memories([found.id])[0]
 
     def compress(self, cycle_count: int = 0) -> CompressionResult:
-        """Generalise what at least three builds have in common, then collect faded memories.
+        """Generalise what at least three builds have in common, errors among it, then collect faded memories.
 
         The sources are kept. Idempotent.
 
@@ -245,6 +246,7 @@ class ConsolidationPipeline:
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
         with reported(self._store, "compress") as notes:
+            analyse_errors(self._store)  # it tells an error of several builds, which `compress` leaves to it
             result = compress(self._store, embedder=self._embedder, model=self.language_model)
             collected = collect(self._store)
             notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip

@@ -197,8 +197,6 @@ _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
 """In a larger project, words in the goals of more than this share of episodes do not distinguish ways."""
-_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
-_NAME_PART = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 
 

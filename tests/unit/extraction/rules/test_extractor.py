@@ -135,6 +135,8 @@ def test_a_revert_says_what_it_undid_and_why() -> None:
     [
         WHY,
         f"Closes #12\n\n* fix cart total\n\n{WHY}\n---------",
+        f"```sh``` is what the shop runs.\n{WHY}",
+        f"Счета были неверны. {WHY}",
         f"<details><summary>Why</summary>\n\n{WHY}</details>",
         f"{WHY}\n\n```\nfor cart in carts:\n    price(cart)\n```\n\n    price(cart)\n\n> As said before.",
     ],
@@ -160,6 +162,8 @@ def test_a_change_is_kept_that_its_author_explains(body: str) -> None:
         "\n".join(f"    {WHY}" for _ in range(3)),
         "\n".join(f"> {WHY}" for _ in range(3)),
         f"```\n{WHY}\n```",
+        f"- one item\n> {WHY}",
+        f"1. one item\n$ {WHY}",
         " ".join(f"shop/cart_{number}.py" for number in range(60)),
     ],
 )

@@ -52,7 +52,7 @@ def test_repeated_comments_become_one_rule(memory: memgraph.MemGraph, clock: Any
     assert rule.content == ("The user said the same of 3 episodes between 2026-02-02 and 2026-02-04: “too loud”.")
     assert (rule.incorrect_approach, rule.correct_approach) == (
         "Booked bar 2",
-        "do as the user said: “too loud”",
+        "what the user said: “too loud”",
     )
     assert sorted(rule.supporting_memory_ids) == sorted(ids)
     assert (rule.confidence, rule.project_id, rule.embedding is not None) == (0.7, "food", True)
@@ -66,7 +66,7 @@ def test_the_context_warns_with_its_prevention(memory: memgraph.MemGraph, clock:
     sleep(memory)
     context = task_context(memory.build_agent_context("Book the quiet room for the team", project="food"))
 
-    assert "do as the user said: “use the quiet room, please”" in {one.prevention for one in context.avoid_these}
+    assert "what the user said: “use the quiet room, please”" in {one.prevention for one in context.avoid_these}
 
 
 def test_five_failures_with_the_same_advice_are_learned_from(memory: memgraph.MemGraph) -> None:
@@ -76,7 +76,7 @@ def test_five_failures_with_the_same_advice_are_learned_from(memory: memgraph.Me
 
     (rule,) = rules(memory)
     assert rule.content.startswith("The user said the same of 5 episodes on 2026-02-01: “Ask for the sandbox")
-    assert (rule.correct_approach, rule.confidence) == ("do as the user said: “Ask for the sandbox account first”", 0.9)
+    assert (rule.correct_approach, rule.confidence) == ("what the user said: “Ask for the sandbox account first”", 0.9)
 
 
 def test_a_rule_grows_and_is_retired_with_its_comments(memory: memgraph.MemGraph, clock: Any) -> None:
