@@ -143,6 +143,10 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     created = _created(steps)
     struck: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     failed: dict[tuple[str, ...], list[Step]] = {}
+
+    def is_its_own(one: Step) -> bool:
+        return all(len(struck[sign]) == 1 for sign in _signs(one))
+
     for step in steps:
         if not step.runs:
             continue
@@ -152,11 +156,12 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
                 struck[sign].add(step.essence[0])
         elif step.essence in failed and step.is_seen_to_work:
             before = failed.pop(step.essence)
-            if step.place - before[-1].place <= _NEAR_STEPS and (found := _recovered(steps, before, step, created)):
+            found = _recovered(steps, before, step, created) if step.place - before[-1].place <= _NEAR_STEPS else None
+            if found and (found.resolution or is_its_own(before[-1])):
                 yield found
     for before in failed.values():
         same = _same(before)
-        if len(same) > 1 and all(len(struck[sign]) == 1 for sign in _signs(same[-1])):
+        if len(same) > 1 and is_its_own(same[-1]):
             last = same[-1]
             attempt = Attempt(tried=last.shown, attempts=len(same), last_error=last.errors[0])
             reason = "a step failed and never worked in the session"
