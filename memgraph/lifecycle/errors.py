@@ -76,7 +76,7 @@ class Trouble:
     messages : list of str
         How it was reported, each once, at most 50; they differ in numbers, names and places.
     failed, mended : list of Row
-        Episodes in which it stayed; those that tell what helped.
+        Episodes in which the error stayed, and episodes that say what helped.
     faded : frozenset of str
         Builds in which it was met, of episodes that are gone because they had faded.
     ends : mapping of str to str

@@ -19,12 +19,6 @@ LEADS = {
 }
 
 
-def with_lead(kind: str, text: str) -> str:
-    """Return a text behind the lead of its kind, if the kind has one and the text does not begin so already."""
-    lead = LEADS.get(kind, "")
-    return text if not lead or text.casefold().startswith(lead.casefold()) else f"{lead}: {text}"
-
-
 def without_lead(text: str, kinds: Iterable[str]) -> str:
     """Return a text without the lead of one of these kinds."""
     for kind in kinds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,3 +67,14 @@ def test_an_ingest_compresses_once_when_ten_builds_have_come(
     assert made["content"].startswith(
         "The same failed with `run.py` in 9 builds" if not is_due else "The same failed with `run.py` in 10 builds"
     )
+
+
+def test_an_error_of_three_builds_is_reported_where_it_is_learned(done: Callable[..., str], tmp_path: Path) -> None:
+    source = logs(tmp_path / "builds.jsonl", 3)
+    source.write_text(re.sub(r"host \w+ at step \d", "host alder", source.read_text()))
+    done("ingest", "builds", source)
+
+    told = json.loads(done("compress", "--json"))
+    (known,) = json.loads(done("list", "--type", "semantic", "--json"))
+    assert (told["compressed"], told["new_memory_ids"]) == (1, [known["id"]])
+    assert done("compress") == "Nothing new to generalise.\n"

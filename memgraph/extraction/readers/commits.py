@@ -221,7 +221,7 @@ _LEAST_WORDS = 3
 _LONGEST_AGO = timedelta(days=365)
 
 _PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
-_MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
+MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
 _BEFORE = re.compile(r"(?:[\w./ -]{1,40}(?:\([^()\n]{1,40}\))?!?: |\[[^\]\n]{1,40}\]:? ?|:\w{1,30}: )?")
 _ENDINGS = ("", *"e es ed s ing ped ping ted ting y ies ied ying al".split())
 _STEMS = {
@@ -424,7 +424,7 @@ class RecentCommits:
         subject, body = commit.subject, commit.body
         if commit.files:
             return None
-        if request := _MERGED_REQUEST.match(subject):  # its body begins with the request's title
+        if request := MERGED_REQUEST.match(subject):  # its body begins with the request's title
             subject, _, body = body.partition("\n")
             subjects = [subject.strip(), f"{subject.strip()} (#{request[1]})"]
         else:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
-from memgraph.extraction.readers.commits import bare, kind_of, without_kind
+from memgraph.extraction.readers.commits import MERGED_REQUEST, bare, kind_of, without_kind
 from memgraph.extraction.rules.findings import Finding, composed, quoted_task
 from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
@@ -20,7 +19,7 @@ from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 from memgraph.text.cutting import cut
-from memgraph.text.words import is_bot, overlap
+from memgraph.text.words import content_words, is_bot, overlap
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
@@ -29,7 +28,6 @@ _MAX_COMMAND_CHARS = 400
 _MAX_TITLE_CHARS = 300
 _MAX_BODY_CHARS = 8_000
 _SAME_TASK_OVERLAP = 0.5
-_MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
 _BREAKS = re.compile(r"\A\w[\w-]{0,40}(?:\([^()\n]{1,60}\))?!: |^BREAKING[ -]CHANGE: ", re.MULTILINE)
 """The marks of https://www.conventionalcommits.org/en/v1.0.0."""
 _OF_VERSIONS: tuple[CommitKind, ...] = ("dependency", "release")
@@ -140,7 +138,7 @@ def _from_task(task: BuildTask, log: BuildEventLog) -> Finding | None:
 def _explained(task: BuildTask) -> Finding | None:
     """Return a change whose author explains it in at least `LEAST_WORDS` words of prose, with the whole text."""
     title, body = task.description, task.output
-    if _MERGED_REQUEST.match(title):  # its body begins with the request's title
+    if MERGED_REQUEST.match(title):  # its body begins with the request's title
         title, _, body = body.partition("\n")
     told, words = prose_of(body)
     if words < LEAST_WORDS or task.kind in _OF_VERSIONS:

@@ -29,7 +29,6 @@ from memgraph.text.attempts import (
     sentence,
     step_text,
     trial_text,
-    with_lead,
 )
 from memgraph.text.cutting import whole_sentences
 
@@ -117,7 +116,7 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
     attempt = _attempt(finding)
-    fields["content"] = _fitting(_content(finding, log, attempt))
+    fields["content"] = whole_sentences(_one_line(_content(finding, log, attempt)), MAX_CONTENT_CHARS)
     if finding.steps:
         return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
     if finding.kind == "instruction":
@@ -202,7 +201,8 @@ def _content(finding: Finding, log: BuildEventLog, attempt: Attempt | None) -> s
         return recovered_task_text(attempt.model_dump(), agent=finding.earlier.agent_name)
     if attempt:
         return failed_task_text(attempt.model_dump(), agent=task.agent_name, place=where)
-    return f"{sentence(with_lead(finding.kind, text))} {_gist(task.output)}".strip()
+    lead = f"{LEADS[finding.kind]}: " if finding.kind in LEADS else ""
+    return f"{sentence(lead + text)} {_gist(task.output)}".strip()
 
 
 def _said(finding: Finding) -> str:
@@ -255,13 +255,3 @@ def _one_line(text: str) -> str:
 
 def _folded(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
-
-
-def _fitting(text: str) -> str:
-    """Truncate to the last sentence or word that fits."""
-    text = _one_line(text)
-    if len(text) <= MAX_CONTENT_CHARS:
-        return text
-    cut = text[: MAX_CONTENT_CHARS - 1]
-    end = cut.rfind(". ")
-    return cut[: end + 1] if end > MAX_CONTENT_CHARS // 2 else f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}…"

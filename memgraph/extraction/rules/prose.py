@@ -17,7 +17,7 @@ LEAST_WORDS = 25
 """Words of prose with which a message explains its change.
 
 Of the messages of 13 histories that two readers judged (`tests/benchmarks/quality/commits.md`), length told those that state a cause, a
-decision, a rule or a limit from the others as well as any words in them did.
+decision, a rule or a limit from the others nearly as well as a trained head did by their words and vectors.
 """
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.runs import failures, repeated, solved, steps_of
-from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
 from memgraph.extraction.statements import steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
 from memgraph.text import lazy_re as re
+from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
 _MAX_PASTED_CHARS = 4_000

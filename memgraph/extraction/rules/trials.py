@@ -8,7 +8,6 @@ from typing import Any
 from memgraph.extraction.error_text import error_lines, task_fingerprint
 from memgraph.extraction.readers.trials import changes_nothing
 from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import sentences
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
@@ -16,6 +15,7 @@ from memgraph.model.memory import ActionStep, Attempt
 from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.sentences import ended
+from memgraph.text.words import content_words
 
 _MAX_TASKS = 20_000
 _MAX_ACTIONS = 40

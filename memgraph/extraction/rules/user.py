@@ -18,9 +18,9 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import sentences
 from memgraph.text import lazy_re as re
+from memgraph.text.words import content_words
 
 StatementKind = Literal["instruction", "statement"]
 

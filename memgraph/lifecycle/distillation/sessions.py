@@ -149,7 +149,8 @@ def _told_once(log: BuildEventLog) -> BuildEventLog:
     for turn in log.user_interventions:
         turns.append(turn.model_copy(update={"context": ""}) if turn.context in asked else turn)
         asked.add(turn.context)
-    questions = [text for turn in turns if len(text := question_in(turn.context)) >= _LEAST_QUESTION_CHARS]
+    asked_of = (question_in(turn.context) for turn in turns[-_MOST_QUESTIONS:])
+    questions = [text for text in asked_of if len(text) >= _LEAST_QUESTION_CHARS]
     told: set[str] = set()
     tasks = []
     for task in log.tasks:

@@ -152,7 +152,9 @@ def _learned(view: View, experience: Experience, scope: _Scope, wording: Wording
     ids = {one.id for one in known}
     wanted = list[Lesson]()
     for members, builds, matching in zip(found, seen, same, strict=True):
-        old = sorted(matching, key=lambda one: one.id not in ids)  # what was put away continues only alone
+        old = sorted(
+            matching, key=lambda one: one.id not in ids
+        )  # a lesson that was put away goes on only where no other does
         evidence = builds.union(*(one.kept for one in old))
         if len(evidence) >= LEAST_BUILDS:
             rows, of = by_centrality([episodes[one] for one in members]), next(iter(old), None)

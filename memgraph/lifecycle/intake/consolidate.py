@@ -246,8 +246,10 @@ class ConsolidationPipeline:
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
         with reported(self._store, "compress") as notes:
-            analyse_errors(self._store)  # it tells an error of several builds, which `compress` leaves to it
+            errors = analyse_errors(self._store)  # errors of several builds, which `compress` leaves to it
             result = compress(self._store, embedder=self._embedder, model=self.language_model)
+            more = {"compressed": errors.created, "updated": errors.updated, "new_memory_ids": errors.new_memory_ids}
+            result = result.model_copy(update={name: value + getattr(result, name) for name, value in more.items()})
             collected = collect(self._store)
             notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip
         return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})

@@ -18,7 +18,7 @@ class CompressionResult(Model):
     Attributes
     ----------
     compressed, updated : int
-        Generalisations created; updated to their present episodes.
+        Generalisations created, repeated errors among them; updated to their present episodes.
     superseded, retired : int
         Split or joined, and replaced by new ones; withdrawn because too few of their builds are left.
     deleted, archived : int
@@ -246,8 +246,7 @@ class ErrorAnalysis(Model):
     Attributes
     ----------
     created, updated, superseded : int
-        Anti-patterns created; generalisations and anti-patterns updated with what to avoid and to do instead; anti-patterns
-        replaced by a generalisation.
+        Anti-patterns created; updated or withdrawn; replaced by a generalisation, which earlier versions did.
     repeated : list of RepeatedError
         Errors of three builds or more, most frequent first, at most 20.
     """

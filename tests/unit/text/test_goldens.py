@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.extraction.rules.findings import _fitting, _one_line
+from memgraph.extraction.rules.findings import _one_line
 from memgraph.extraction.rules.runs import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
@@ -23,10 +23,11 @@ from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.evidence import when
 from memgraph.lifecycle.intake import observations
+from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.retrieval.stages.time_phrases import spans_in
 from memgraph.text.attempts import sentence
 from memgraph.text.calendar import in_words
-from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of
+from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of, whole_sentences
 from memgraph.text.safe import one_line, visible, visible_line
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
@@ -94,7 +95,7 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "parts of a long text": lambda text: [part.strip() for part in split_sentences(text, "part") if part.strip()],
     "split_text": lambda text: split_text(text, LIMIT),
     "summary_of": lambda text: summary_of(f"{text} {text[::-1]}\n{text} {text}"),
-    "fitting": lambda text: _fitting(f"{text} " * 8)[-2 * LIMIT :],
+    "fitting": lambda text: whole_sentences(_one_line(f"{text} " * 8), MAX_CONTENT_CHARS)[-2 * LIMIT :],
     "ended, of evidence": ended,
     "ended, of findings": sentence,
     "ended, of episodes": observations._sentence,

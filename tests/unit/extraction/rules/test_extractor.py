@@ -276,6 +276,13 @@ def test_an_empty_log_gives_nothing_and_a_failed_one_its_summary() -> None:
     assert memory.content == "Build b1 of shop: fatal: disk quota exceeded on runner."
 
 
+def test_a_long_explanation_ends_with_a_sentence_and_not_with_an_abbreviation() -> None:
+    told = "The price of each of the goods is read from the book of the shop. " * 11
+    task = {"description": "fix: prices", "output": f"{told}It is so for many goods, e.g. for {'tea ' * 40}."}
+    (candidate,) = RuleExtractor().extract(commits(task)).candidates
+    assert candidate.memory.content.endswith("the book of the shop.")
+
+
 def test_content_fits_and_stands_on_one_line() -> None:
     body = "\n\n".join(f"This matters because reason number {number} is long and winding." for number in range(60))
     task = {
