@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from memgraph.disk.files import clear_folder, make_own, make_private_folder, open_regular
+from memgraph.disk.files import clear_folder, make_own, open_regular
 from memgraph.disk.seal import Seal
 from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
@@ -59,9 +59,9 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
     for part in parts:
         buffer[place : place + part.nbytes] = np.ascontiguousarray(part).view(np.uint8)
         place += _space(part.nbytes)
-    make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)  # not its parents: a store that was removed is not made anew
         with os.fdopen(make_own(temporary), "wb") as file:
             file.write(_beginning(seal) + seal.code(buffer.data).encode())
             file.write(buffer.data)

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError, MemGraphError
+from memgraph.errors import ClosedError, MemGraphError, StorageError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import ReplacedJournalError
@@ -428,6 +428,8 @@ class AgentMemoryStore:
                 raise ClosedError("the store is closed; open it again")
             if not self._is_replaced():
                 return  # another thread has opened it
+            if not self.config.home.exists():
+                raise StorageError("the store was removed", path=self.config.home)
             logger.warning("the journal was replaced; opening the store again")
             try:
                 self._release_parts()
