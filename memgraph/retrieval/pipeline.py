@@ -51,9 +51,11 @@ STAGES = (
     Stage("floor", floor.judge),
     Stage("sources", authority.yield_to_the_user),
 )
-_OF_QUESTIONS, _OF_TASKS, _FEW_TERMS = 0.45, 0.75, 3
-"""Weights of the vectors. A question shares names with its answer, and so do phrases, and texts of few words; a task is often told in other words
-than past work, and is found by its meaning."""
+_OF_QUESTIONS, _OF_TASKS, _OF_PHRASES, _FEW_TERMS = 0.45, 0.75, 0.9, 3
+"""Weights of the vectors. A question shares names with its answer, and so do texts of few words; a task is often told in other words than past
+work, and phrases are guesses at these words: both are found by their meaning."""
+_TITLE_WORDS = 0.5
+"""Constant of the length correction for phrases, in words."""
 Watch = Callable[[StageReport], None]
 """Called after each stage with its counts, for timing or display."""
 
@@ -217,12 +219,15 @@ def ranked(
 
 
 def weighted(store: AgentMemoryStore, config: RetrievalConfig, text: str, task: str) -> RetrievalConfig:
-    """Return the settings with the weight of the vectors: the given one, else that of tasks or of questions. `text` is the task with its phrases."""
+    """Return the settings with the given weight of the vectors, else that for a question, or for a task with or without phrases, which `text` has."""
     if config.dense_weight is not None:
         return config
-    shares_words = text != task or is_question(task) or len({*analyse(task)}) <= _FEW_TERMS
-    weight = _OF_QUESTIONS if shares_words or not _is_covered(store, text) else _OF_TASKS
-    return config.model_copy(update={"dense_weight": weight})
+    weight, constant = _OF_TASKS, config.length_constant_words
+    if is_question(task) or len({*analyse(text)}) <= _FEW_TERMS or not _is_covered(store, text):
+        weight = _OF_QUESTIONS
+    elif text != task:
+        weight, constant = _OF_PHRASES, min(_TITLE_WORDS, constant)
+    return config.model_copy(update={"dense_weight": weight, "length_constant_words": constant})
 
 
 def _is_covered(store: AgentMemoryStore, text: str) -> bool:

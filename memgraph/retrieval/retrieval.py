@@ -9,6 +9,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.logs import logger_of, timed
@@ -56,6 +58,7 @@ from memgraph.retrieval.task_items import ItemCache, TaskItems, candidates
 from memgraph.retrieval.version import ranking_of, versions_of
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of
+from memgraph.text.sentences import is_question
 
 logger = logger_of(__name__)
 
@@ -122,7 +125,9 @@ class MemoryRetrieval:
         began, query = perf_counter(), RetrievalQuery.parse(query)
         task = query.task_description[:MAX_SEARCHED_CHARS]
         text = "\n".join([*query.also, task])
-        vector, notice = self._vector(text, query.task_embedding)
+        # a vector for each phrase and the task, and their mean: a text of several sentences has one that is near to none of them
+        texts = [text] if is_question(task) else [*query.also, task]
+        vector, notice = self._vector(texts, query.task_embedding)
         if len(task) < len(query.task_description):
             said = f"the task is long: only its first {MAX_SEARCHED_CHARS:,} characters were used for the search"
             notice = f"{said}; {notice}" if notice else said
@@ -280,7 +285,7 @@ class MemoryRetrieval:
             include_archived=checked(bool, include_archived, "include_archived"),
         )
         text = text[:MAX_SEARCHED_CHARS]
-        vector, _ = self._vector(text, _as_vector(embedding))
+        vector, _ = self._vector([text], _as_vector(embedding))
         least, items = floor_of(self._store, vector), self._items(asked.items, scope, vector)
         rank = partial(ranked, self._store, text, vector, config=self._config, least=least)
         with self._store.reader.frozen():
@@ -344,18 +349,20 @@ class MemoryRetrieval:
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed its embedder
 
-    def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
-        """Return the query's vector, and a notice if there is none."""
+    def _vector(self, texts: Sequence[str], given: Vector | None) -> tuple[Vector | None, str | None]:
+        """Return the given vector, else the mean of the texts' vectors, and a notice if there is none."""
         wanted = self._store.vector_model.dimension
         if given is not None and wanted:
             if given.shape != (wanted,):
                 raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=given.size)
             return given, None
-        if not text.strip() or not self._embedder.dimension:
+        texts = [text for text in texts if text.strip()]
+        if not texts or not self._embedder.dimension:
             return None, None
         try:
             self._store.check_embedder(self._embedder)
-            return embed_query(self._embedder, text), None
+            mean: Vector = np.mean([embed_query(self._embedder, text) for text in texts], axis=0)
+            return mean, None
         except EmbeddingError as error:
             return None, f"text search only: {error}"
 

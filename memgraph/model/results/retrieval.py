@@ -70,16 +70,17 @@ class RetrievalConfig(Model):
     Attributes
     ----------
     dense_weight : float or None
-        Share of the vector score in the fused score; the text score has the rest. None: 0.75 for a task of more than three words
-        without phrases, which rarely has the words of past work; 0.45 for questions, for texts of few words or with phrases, and for those
-        that the packaged model does not cover.
+        Share of the vector score in the fused score; the text score has the rest. None: 0.9 for a task with phrases; 0.75 for one of more
+        than three words without any, which rarely has the words of past work; 0.45 for questions, for texts of few words, and for those that
+        the packaged model does not cover.
     fusion : {"scores", "rrf"}
         ``scores`` adds scaled scores; ``rrf`` adds reciprocal ranks (k = 60), which ignore the differences between scores.
     candidates : int
         Number of the best memories of each type that the later stages consider. Fewer take less time, but may lose memories that only
         the graph walk would raise. A tag of more memories than this is not searched for.
     length_constant_words : float
-        Cosines are scaled by ``1 − exp(−words / constant)``, the less the higher they are: very short texts rank too high otherwise.
+        Cosines are scaled by ``1 − exp(−words / constant)``, the less the higher they are: very short texts rank too high otherwise. At most
+        0.5 for a task with phrases, which are as short as the titles that they look for, unless ``dense_weight`` is given.
     neighbour_span, neighbour_decay : int, float
         Number of NEXT steps within a session around a memory, and the factor by which each step reduces a share.
     context_weight : float

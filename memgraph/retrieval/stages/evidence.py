@@ -62,7 +62,8 @@ def evidence(search: Search, slots: Slots) -> Scores:
     weight = 3 if terms <= _TIME_ALONE_TERMS else 1
     unknown = _unknown_names(search) * min(1.0, USUAL_TERMS / max(1, terms))
     lengths = search.index.column("words")[slots]
-    meant = np.maximum(0.0, cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
+    constant = min(_WORD_CONSTANT, search.config.length_constant_words)
+    meant = np.maximum(0.0, cosines(search, slots)) * (1.0 - np.exp(-lengths / constant))
     by_words = (
         _WORDS_ALONE * words
         + _UNKNOWN_ALONE * unknown
@@ -120,7 +121,8 @@ def _unknown_names(search: Search) -> float:
 
     A name is a word with a capital letter that begins no sentence.
     """
-    known = [_is_known(search, terms) for word in _names(search.text) if (terms := analyse(word))]
+    asked = search.text.removeprefix("\n".join(search.phrases))  # names in phrases are guesses
+    known = [_is_known(search, terms) for word in _names(asked) if (terms := analyse(word))]
     return known.count(False) / len(known) if known else 0.0
 
 
