@@ -20,6 +20,7 @@ from memgraph.retrieval.pipeline import STAGES, ranked
 from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.version import STAGES_VERSION, settings_version
 from memgraph.store.access.scope import Scope
+from memgraph.testing import FakeEmbedder
 
 FROZEN = Path(__file__).with_name("frozen_rankings.json")
 TEXTS = [
@@ -333,3 +334,27 @@ def test_with_phrases_their_words_count_and_not_those_of_the_task(filled: Any) -
     assert found(also=["full disk of the host", "health check finds a full disk"])[0] == TEXTS[2][0]
     by_speaker = found(task_description="what did Ann say?", also=["deploys from the main branch"])
     assert by_speaker[0] == TEXTS[1][0]
+
+
+def test_each_phrase_is_compared_by_itself_and_a_short_title_is_no_chance_match(
+    open_store: Any,
+) -> None:
+    """Of a title of four words and a long text that is less near to the phrases the title comes first, and names that phrases guess cost nothing."""
+    title, long = "Lowercase WSGI header names", " ".join(["request bodies are read in one piece"] * 6)
+    phrases = [
+        "fix casing in StartResponseAdapter",
+        "normalise keys of the response",
+        "content type not found by Middleware",
+    ]
+    near, off = [1.0, *[0.0] * 63], [0.0, 1.0, *[0.0] * 62]
+    given = {
+        title: near,
+        long: np.add(near, np.multiply(off, 0.6)),
+        **dict.fromkeys(phrases, np.add(near, np.multiply(off, 0.1))),
+    }
+    store = open_store(embedder=FakeEmbedder(64, vectors=given))
+    store.insert_memories([memgraph.EpisodicMemory(content=text) for text in (long, title)])
+    task = {"task_description": "code outside the adapter misses fields whose spelling differs", "floor": 0.7}
+    recall = memgraph.MemoryRetrieval(store).retrieve
+    assert [one.content for one in recall({**task, "also": phrases}).memories][:1] == [title]
+    assert recall(task).memories == []
