@@ -54,7 +54,7 @@ STAGES = (
 _OF_QUESTIONS, _OF_TASKS, _OF_PHRASES, _FEW_TERMS = 0.45, 0.75, 0.9, 3
 """Weights of the vectors. A question shares names with its answer, and so do texts of few words; a task is often told in other words than past
 work, and phrases are guesses at these words: both are found by their meaning."""
-_TITLE_WORDS = 0.5
+_TITLE_WORDS = 2.0
 """Constant of the length correction for phrases, in words."""
 Watch = Callable[[StageReport], None]
 """Called after each stage with its counts, for timing or display."""

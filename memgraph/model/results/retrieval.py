@@ -80,7 +80,7 @@ class RetrievalConfig(Model):
         the graph walk would raise. A tag of more memories than this is not searched for.
     length_constant_words : float
         Cosines are scaled by ``1 − exp(−words / constant)``, the less the higher they are: very short texts rank too high otherwise. At most
-        0.5 for a task with phrases, which are as short as the titles that they look for, unless ``dense_weight`` is given.
+        2 for a task with phrases, which are as short as the titles that they look for, unless ``dense_weight`` is given.
     neighbour_span, neighbour_decay : int, float
         Number of NEXT steps within a session around a memory, and the factor by which each step reduces a share.
     context_weight : float
