@@ -18,14 +18,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
 from memgraph.model.events.records import DecayApplied, RetrievalRecorded
 from memgraph.model.ids import new_id
-from memgraph.model.memory import (
-    MEMORY_TYPES,
-    AgentMemory,
-    MemoryType,
-    PrivacyTier,
-    TrustClass,
-    Vector,
-)
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, PrivacyTier, TrustClass, Vector
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.results.retrieval import (
@@ -42,15 +35,7 @@ from memgraph.privacy import Access
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import Ranking, ranked, weighted
-from memgraph.retrieval.results import (
-    AskedTasks,
-    Related,
-    asked_tasks,
-    lines_of,
-    opposed_in,
-    recorded,
-    within_budgets,
-)
+from memgraph.retrieval.results import AskedTasks, Related, asked_tasks, lines_of, opposed_in, recorded, within_budgets
 from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.stages.floor import floor_of
 from memgraph.retrieval.stages.walk import opposed_among
