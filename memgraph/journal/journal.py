@@ -55,7 +55,7 @@ from memgraph.journal.envelope import (
     unseal_purged,
 )
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
+from memgraph.journal.keyring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
 from memgraph.journal.sql import Database, FullDatabaseError, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of

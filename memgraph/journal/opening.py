@@ -19,8 +19,8 @@ from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal, ReplacedJournalError
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.keys.ring import (
+from memgraph.journal.key_providers import FileKeys
+from memgraph.journal.keyring import (
     DEFAULT_VERIFICATION_DAYS,
     KeyRing,
     check_presence,

@@ -20,7 +20,7 @@ from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.model.results.rows import Rows
 from memgraph.ports import Progress
 from memgraph.store.access.visibility import shown
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.query import Reader
 
 if TYPE_CHECKING:

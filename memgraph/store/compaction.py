@@ -27,9 +27,8 @@ from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
 from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.baselines import State, adopt
-from memgraph.store.opening import open_store_journal, utc_now
-from memgraph.store.projection.replayed_rows import beginning
+from memgraph.store.opening import open_store_journal, release, utc_now
+from memgraph.store.replayed import State, adopt, beginning
 from memgraph.store.store import AgentMemoryStore
 
 logger = logger_of(__name__)
@@ -126,7 +125,7 @@ def _compacted(
             if is_new and not dry_run:
                 with timed(logger, logging.INFO, "compacted the journal") as counts:
                     with journal.committing() as tx:
-                        adopt(journal, tx, state, now())
+                        adopt(journal, tx, state, now(), f"memgraph {release()}")
                         _archive(journal, tx)
                     journal.database.shrink()
                     counts["events"] = archived

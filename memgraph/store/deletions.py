@@ -37,7 +37,7 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord, PrivacyTier
 from memgraph.ports import Row
-from memgraph.store.commit.vectors import VectorModel, has_vector
+from memgraph.store.commit.records import VectorModel, has_vector
 
 IsLive = Callable[[str], bool]
 Undeletion = tuple[MemoryUndeleted, list[MemoryLinked]]

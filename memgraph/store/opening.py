@@ -22,14 +22,14 @@ from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, Sto
 from memgraph.graph.copy import VENDORS
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.opening import FILE, id_of, open_journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 
 logger = logger_of(__name__)
 

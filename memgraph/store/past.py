@@ -61,7 +61,7 @@ from memgraph.privacy import Access
 from memgraph.store.access.visibility import visible
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.query import Reader
 
 logger = logger_of(__name__)

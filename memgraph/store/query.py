@@ -25,7 +25,7 @@ from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess
-from memgraph.store.commit.vectors import check_model, has_vector
+from memgraph.store.commit.records import check_model, has_vector
 from memgraph.store.deletions import (
     Deleted,
     DeletedSources,
@@ -35,7 +35,7 @@ from memgraph.store.deletions import (
     deleted_of,
     reasons_of_deletion,
 )
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")

@@ -30,8 +30,8 @@ from memgraph.journal import legacy
 from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys, configured_keys
-from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.key_providers import FileKeys, configured_keys
+from memgraph.journal.keyring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
 from memgraph.journal.sql import DamagedDatabaseError, Database
 from memgraph.model.base import Callback, checked

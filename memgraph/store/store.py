@@ -24,8 +24,7 @@ from memgraph.privacy import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Projections
 from memgraph.store.backup.making import Backups
-from memgraph.store.commit.records import Write, check_commit
-from memgraph.store.commit.vectors import VectorModel, check_model
+from memgraph.store.commit.records import VectorModel, Write, check_commit, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import Disclosures
 from memgraph.store.editing.curation import Curation
@@ -36,7 +35,7 @@ from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
 from memgraph.store.outcomes import Usage
 from memgraph.store.past import NoWriter, PastView, Views, When
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions

@@ -26,7 +26,7 @@ from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
 from memgraph.store.compaction import compact, preview_compaction
 from memgraph.store.opening import open_store_journal
-from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.replayed import replayed
 
 START_S = 1_735_689_600
 """1 January 2025: the events are spread over a year."""

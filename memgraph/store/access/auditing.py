@@ -20,8 +20,7 @@ from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
 from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
 from memgraph.privacy import Access, Operation, access_of
-from memgraph.store.commit.requests import Requests
-from memgraph.store.commit.writer import Writer
+from memgraph.store.commit.writer import Requests, Writer
 from memgraph.store.query import Reader
 
 logger = logger_of(__name__)

@@ -25,8 +25,8 @@ from memgraph.disk.files import make_own, name_anew, open_regular, sync_folder
 from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MissingExtraError
 from memgraph.journal.envelope import canonical
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.keys.ring import KeyRing, key_place, seal_of
+from memgraph.journal.key_providers import FileKeys
+from memgraph.journal.keyring import KeyRing, key_place, seal_of
 from memgraph.model.base import Name, Strict, Timestamp
 from memgraph.model.events.payload import Sha256, Whole
 from memgraph.model.events.store import KeptVectors

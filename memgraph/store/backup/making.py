@@ -45,7 +45,7 @@ from memgraph.store.backup.archive import (
     unsealed,
 )
 from memgraph.store.opening import release
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.query import Reader
 
 logger = logger_of(__name__)

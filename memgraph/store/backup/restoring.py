@@ -18,7 +18,7 @@ from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMis
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import MAX_LINE_BYTES, CommitDraft, Line, LineError, parsed
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.opening import FILE, add_store
 from memgraph.journal.sql import Database, SQLite
 from memgraph.journal.vectors import NamedRows, file_name

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any, TypeVar
+from uuid import UUID, uuid5
 
 from memgraph.embedding import embed_each
-from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError, ReadOnlyError
 from memgraph.extraction.secrets import kinds_of_secrets, redact_any
 from memgraph.fold import Workspace, check
 from memgraph.fold.memories import chain_of
 from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.journal import Journal
 from memgraph.journal.vectors import row_sha256
 from memgraph.logs import logger_of
 from memgraph.model.base import checked, checked_list
@@ -51,19 +54,21 @@ from memgraph.ports import Annotator, Embedder, Key, Row
 from memgraph.privacy import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import PendingAccess, Use
 from memgraph.store.commit.records import (
+    VectorModel,
     Write,
     annotated,
+    check_model,
+    checked_vector,
     patch,
     payload_and_vector,
     record_of,
     scope_of,
+    vector_model,
     with_its_reasons,
     with_vector,
 )
-from memgraph.store.commit.requests import check_effect, next_commit_id
-from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
-from memgraph.store.projection.bulk import BULK_FROM, in_bulk
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
+from memgraph.store.rows import BULK_FROM, in_bulk
 
 logger = logger_of(__name__)
 
@@ -626,3 +631,72 @@ class Tiers:
             self._notice(
                 "a private memory has no domain, so no agent may have it; `memgraph edit ID --domain NAME` gives it one"
             )
+
+
+_reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
+_MOST_COMMITS = 256
+"""Commits of one request that are looked for. A request that made more has made one of the first."""
+_names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
+
+
+@contextmanager
+def reading_only() -> Iterator[None]:
+    """Reject all that this thread writes in the block except records of reading."""
+    token = _reads_only.set(True)
+    try:
+        yield
+    finally:
+        _reads_only.reset(token)
+
+
+def check_effect(payloads: Iterable[Payload]) -> None:
+    """Reject what an operation that only reads must not write."""
+    if _reads_only.get():
+        for payload in payloads:
+            if not payload.POLICY.is_of_reading:
+                raise ReadOnlyError(
+                    f"an operation that only reads was about to write {payload.TYPE}; nothing was written"
+                )
+
+
+def next_commit_id() -> str | None:
+    """Return the id of the next commit of the present request; None outside a request: the journal then draws one."""
+    names = _names.get()
+    return None if names is None else next(names)
+
+
+class Requests:
+    """Names the commits of requests, and finds them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    @property
+    def seq(self) -> int:
+        """Number of the last event that this process has seen: a new request's commits come later."""
+        return self._journal.tail.seq
+
+    @contextmanager
+    def naming(self, request_id: str) -> Iterator[None]:
+        """Derive the ids of the commits that this thread makes in the block from the id of a request, a UUID used for it alone."""
+        token = _names.set(_commit_ids(request_id))
+        try:
+            yield
+        finally:
+            _names.reset(token)
+
+    def made_by(self, request_id: str, *, after: int) -> list[Event]:
+        """Return the events of a request's commits, in order, but for records of reading and of the embedding in use. Reads the events after `after`."""
+        names = _commit_ids(request_id)
+        wanted = {next(names) for _ in range(_MOST_COMMITS)}
+        events = (one for one in self._journal.events_after(after) if one.commit_id in wanted)
+        return [
+            one
+            for one in events
+            if not (one.payload.POLICY.is_of_reading or isinstance(one.payload, EmbeddingSwitched))
+        ]
+
+
+def _commit_ids(request_id: str) -> Iterator[str]:
+    space = UUID(request_id)
+    return (str(uuid5(space, str(number))) for number in count())

@@ -22,8 +22,7 @@ from memgraph.model.events.tasks import TaskPayload
 from memgraph.model.memory import MemoryRecord, Vector, parse_memory
 from memgraph.model.results.curation import ChangedMemory, UndoResult
 from memgraph.ports import Row
-from memgraph.store.commit.records import Write, with_vector
-from memgraph.store.commit.vectors import has_vector
+from memgraph.store.commit.records import Write, has_vector, with_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import undeletions
 from memgraph.store.editing.history import (

@@ -24,7 +24,7 @@ from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.legacy import KEPT
 from memgraph.journal.opening import (
     Identity,
@@ -44,9 +44,9 @@ from memgraph.model.events.store import StoreMigrated
 from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, times_of
-from memgraph.store.projection.replayed_rows import replayed
 from memgraph.store.purge.exports import FILE as EXPORTS
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+from memgraph.store.replayed import replayed
 
 
 def migrate(

@@ -19,7 +19,7 @@ from memgraph.model.memory import RECORD_SOURCES
 from memgraph.model.results.maintenance import ResetResult, ResetScope
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 
 MOST_IDS = 100_000
 """Memories named by one event: a line of the journal is limited to 16 MB."""

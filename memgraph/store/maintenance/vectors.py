@@ -24,17 +24,18 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.memory import Vector
 from memgraph.model.results.maintenance import ReembedResult, VectorRepair
 from memgraph.ports import Embedder, Progress, Row
-from memgraph.store.commit.records import Write, scope_of
-from memgraph.store.commit.vectors import (
+from memgraph.store.commit.records import (
     VectorModel,
+    Write,
     check_is_embedder,
     check_model,
     checked_vector,
     has_vector,
     rows_in_use,
+    scope_of,
 )
 from memgraph.store.commit.writer import Writer
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.query import Reader
 
 logger = logger_of(__name__)

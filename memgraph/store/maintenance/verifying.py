@@ -27,7 +27,7 @@ from memgraph.model.base import Callback, Count, checked
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.query import Reader
 
 Codes = NDArray[np.int64]

@@ -31,15 +31,12 @@ from memgraph.model.results.maintenance import (
     RemainingName,
 )
 from memgraph.ports import Row
-from memgraph.store.baselines import renew_baseline
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted, undeletions
-from memgraph.store.opening import READ_ONLY_COPY
-from memgraph.store.projection.projector import Projector
-from memgraph.store.purge.answers import FILE as ANSWERS
-from memgraph.store.purge.answers import blank_answers
-from memgraph.store.purge.exports import known_exports
+from memgraph.store.opening import READ_ONLY_COPY, release
+from memgraph.store.projector import Projector
+from memgraph.store.purge.exports import ANSWERS, blank_answers, known_exports
 from memgraph.store.purge.plan import (
     Criteria,
     Plan,
@@ -62,6 +59,7 @@ from memgraph.store.purge.receipts import (
     write_receipt,
 )
 from memgraph.store.query import Reader
+from memgraph.store.replayed import renew_baseline
 from memgraph.text.cutting import preview
 
 logger = logger_of(__name__)
@@ -281,7 +279,7 @@ class Purging:
         journal = self._journal
         journal.erase(seqs)
         with journal.committing() as tx:
-            renew_baseline(journal, tx, seqs, self._now())
+            renew_baseline(journal, tx, seqs, self._now(), f"memgraph {release()}")
         for model, rows in vectors.items():
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
         journal.remove_unnamed_vectors()

@@ -21,7 +21,7 @@ from memgraph.errors import (
 from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.memories import MemoryAdded, VectorRef
 from memgraph.model.events.store import EmbeddingSwitched

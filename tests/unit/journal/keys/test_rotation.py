@@ -16,11 +16,11 @@ from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
 from memgraph.journal.baseline import archive_row
 from memgraph.journal.envelope import Chain, CommitDraft, canonical, seal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import EnvKeys, FileKeys
-from memgraph.journal.keys.ring import key_from_secret, replaced_in, uses_in
-from memgraph.journal.rotation import reseal
+from memgraph.journal.key_providers import EnvKeys, FileKeys
+from memgraph.journal.keyring import key_from_secret, replaced_in, uses_in
 from memgraph.model.events.store import MemoryPurged, ranges_of
 from memgraph.ports import SigningKey
+from memgraph.store.maintenance.keys import reseal
 from tests.unit.journal.conftest import NOW
 
 Sql = Callable[..., Any]

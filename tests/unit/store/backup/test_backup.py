@@ -19,7 +19,7 @@ import pytest
 
 import memgraph
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MemGraphError, MissingExtraError
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.store.backup import archive, making
 from memgraph.store.backup.archive import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key

@@ -22,9 +22,8 @@ from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreReset
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.projection.bulk import in_bulk
-from memgraph.store.projection.replayed_rows import replayed
-from memgraph.store.rows import Rows, State
+from memgraph.store.replayed import replayed
+from memgraph.store.rows import Rows, State, in_bulk
 
 logger = logger_of(__name__)
 
