@@ -135,7 +135,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "key_providers vectors",
         "baseline",
         "journal",
-        "excerpt legacy search",
+        "excerpt legacy",
         "opening",
     ),
     "lifecycle": (

@@ -111,9 +111,9 @@ class Excerpt(Journal):
         for event in self.events_after(0):
             yield self._written(event)
 
-    def lines_of(self, *types: str) -> Iterator[Line]:
-        """Iterate over the kept lines of events of some types, type by type."""
-        lines = list(self.lines())
+    def lines_of(self, *types: str, holding: bytes = b"") -> Iterator[Line]:
+        """Iterate over the kept lines of events of some types whose payloads hold some bytes, type by type."""
+        lines = [line for line in self.lines() if holding in (line.payload or b"")]
         for type_ in types:
             yield from (line for line in lines if line.type == type_)
 

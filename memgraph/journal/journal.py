@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,6 +68,7 @@ logger = logger_of(__name__)
 _BATCH = 1_000
 """Events that are read in one transaction: a long replay holds up nobody."""
 _AT_ANY_TIME = 1 << 62
+_ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 class ReplacedJournalError(JournalError):
@@ -313,11 +315,34 @@ class Journal:
             if not line.is_purged:
                 yield line
 
-    def lines_of(self, *types: str) -> Iterator[Line]:
-        """Iterate over the lines of events of some types, but purged ones, type by type."""
+    def lines_of(self, *types: str, holding: bytes = b"") -> Iterator[Line]:
+        """Iterate over the lines of events of some types whose payloads hold some bytes, but purged ones, type by type.
+
+        A payload is canonical JSON, so none is missed; text in a memory cannot imitate a field, because its quotation marks are escaped.
+        """
         self._warn_if_unverified()
         for type_ in types:
-            yield from (line for line in self.every_line_of(type_) if not line.is_purged)
+            yield from (
+                line for line in self.every_line_of(type_) if line.payload is not None and holding in line.payload
+            )
+
+    def events_of(self, *types: str, holding: bytes = b"") -> list[Event]:
+        """Return the events of the same lines in order, each verified on its own."""
+        return [self.event(line) for line in sorted(self.lines_of(*types, holding=holding), key=lambda line: line.seq)]
+
+    def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
+        """Return the events that refer to some memories, by id; one pass for any number of ids."""
+        found: dict[str, list[Event]] = {one: [] for one in memory_ids}
+        needles = {one.encode(): one for one in memory_ids}
+        for line in self.lines() if needles else ():
+            payload = line.payload or b""
+            if len(needles) == 1:
+                named = [needle for needle in needles if needle in payload]
+            else:
+                named = list(needles.keys() & set(_ID.findall(payload)))
+            for one in named:
+                found[needles[one]].append(self.event(line))
+        return found
 
     def every_line_of(self, type_: str, *, until: int | None = None) -> list[Line]:
         """Return the lines of events of a type up to the tail or another event, purged ones included."""

@@ -306,8 +306,9 @@ class Past:
         payload = event.payload
         if not isinstance(payload, MemoryReembedded):
             return event
-        kept = [one for one in payload.vectors if moments.content_at(one.id) <= self.as_of]
-        return event._replace(payload=payload.model_copy(update={"vectors": kept}))
+        return _with(
+            event, payload, vectors=[one for one in payload.vectors if moments.content_at(one.id) <= self.as_of]
+        )
 
 
 class PastView(NamedTuple):

@@ -39,14 +39,8 @@ class Projector:
     One thread at a time writes, under `guard`. What readers see (rows, index, their position) changes only under `view` as well, and
     only briefly, so they read beside a writer what its last completed commit left. `guard` is taken before `view`.
 
-    Parameters
-    ----------
-    database : Database
-        Holds the rows: the journal's, or one of a view's own, which is closed with the projector.
-    folder : Path
-        Location of the index snapshot and the graph.
-    vendor : Vendor
-        The graph's engine.
+    The database that holds the rows is the journal's, or one of a view's own, which is closed with the projector; the index's snapshot and the
+    graph lie in the folder.
     """
 
     def __init__(self, journal: Journal, database: Database, folder: Path, vendor: Vendor) -> None:
@@ -202,10 +196,7 @@ class Projector:
     ) -> list[Event]:
         """Append commits and project them, in one transaction; inside `writing` only. They are durable and visible when it returns.
 
-        Parameters
-        ----------
-        first : callable
-            Writes what the events refer to, in the same transaction.
+        `first` writes what the events refer to, in the same transaction.
         """
         if self.projection.seq != self.journal.tail.seq:
             self._catch_up(None, timeout_s=self.journal.lock_timeout_s)

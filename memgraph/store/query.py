@@ -15,7 +15,6 @@ from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
-from memgraph.journal.search import histories
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -43,13 +42,7 @@ STATES = ("suppressed", "archived", "invalidated", "superseded")
 
 
 class Reader:
-    """Reads the current memories.
-
-    Parameters
-    ----------
-    on_damage : callable
-        Called once with the number of damaged vectors when one is found.
-    """
+    """Reads the current memories; `on_damage` is called once with the number of damaged vectors when one is found."""
 
     def __init__(
         self,
@@ -189,7 +182,7 @@ class Reader:
 
     def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
         """Return the events that refer to some memories, by id. Reads the whole journal once, if any ids are given."""
-        return histories(self._projector.journal, memory_ids)
+        return self._projector.journal.histories(memory_ids)
 
     def every(self) -> Iterator[StoredMemory]:
         """Iterate over all memories that are not deleted, in any state, in the order of recording."""
@@ -286,15 +279,8 @@ class Reader:
     def cosines(self, query: Vector, slots: NDArray[Any] | slice, *, only_near: bool = False) -> NDArray[np.float64]:
         """Return the cosine of a query with each slot's vector; 0 where a slot has none.
 
-        Parameters
-        ----------
-        only_near : bool
-            Of many slots, the cosines of those that are not among the most or least similar may be estimates.
-
-        Raises
-        ------
-        ModelMismatchError
-            The store has switched to another model than it was opened with: the query is not comparable.
+        With `only_near`, of many slots the cosines of those that are not among the most or least similar may be estimates. Raises
+        `ModelMismatchError` if the store has switched to another model than it was opened with: the query is not comparable.
         """
         index = self.index
         check_model(self._projector.named, self._embedder())

@@ -47,13 +47,7 @@ Changes = Callable[[Row, str], Mapping[str, Any]]
 
 
 class Transitions:
-    """Changes the states of memories, and links them.
-
-    Parameters
-    ----------
-    actor : {"agent", "user", "system"}
-        Who makes the changes: recorded with each event.
-    """
+    """Changes the states of memories, and links them; `actor` is recorded with each event."""
 
     def __init__(
         self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str], *, actor: Actor = "agent"
@@ -136,13 +130,7 @@ class Transitions:
     def supersession(
         self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None
     ) -> MemoryLinked:
-        """Return the event that `supersede` would commit, for a commit with other events.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            As for `supersede`.
-        """
+        """Return the event that `supersede` would commit, for a commit with other events. Raises the same errors."""
         older, newer = self._reader.known(older_id).id, self._reader.known(by).id
         if older == newer:
             raise InvalidInputError("is the memory itself", field="target_id", value=older_id)
@@ -289,12 +277,7 @@ class Transitions:
         return self._reader.known(id)
 
     def check_order(self, newer_id: str, older_ids: Sequence[str], *, field: str = "keep") -> None:
-        """Refuse to let a memory supersede others if one of them supersedes it, directly or through others.
-
-        Raises
-        ------
-        InvalidInputError
-        """
+        """Refuse to let a memory supersede others if one of them supersedes it, directly or through others."""
         newer = reached([newer_id], self._superseding)
         if found := sorted(newer.keys() & set(older_ids) - {newer_id}):
             problem = f"is itself superseded by {found[0]}; undo that first"

@@ -13,7 +13,6 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ClosedError, PermissionDeniedError, ReadOnlyError, StorageError
 from memgraph.index.columns import TIERS
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import events_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
@@ -106,7 +105,7 @@ class Auditing:
         """
         checked(Name | None, agent, "agent")
         found: deque[AccessAudited] = deque(maxlen=checked(Limit, limit, "limit"))
-        for event in events_of(self._journal, {AccessAudited.TYPE: None}):
+        for event in self._journal.events_of(AccessAudited.TYPE):
             payload = event.payload
             if isinstance(payload, AccessAudited) and agent in (None, payload.agent):
                 found.append(payload)

@@ -22,7 +22,6 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, StorageError
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
-from memgraph.journal.search import events_of
 from memgraph.journal.vectors import NamedVectors
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
@@ -156,7 +155,7 @@ class Backups:
     def _recorded(self) -> list[tuple[str, BackupMade]]:
         with self._projector.guard:
             self._journal.refresh()
-        found = events_of(self._journal, {BackupMade.TYPE: None})
+        found = self._journal.events_of(BackupMade.TYPE)
         return [(event.timestamp, event.payload) for event in found if isinstance(event.payload, BackupMade)]
 
     def _check(self, target: Path, *, replaces: bool) -> None:

@@ -15,7 +15,6 @@ from memgraph.fold.fold import OtherMemories, fold
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event, Line
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import histories
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDerived,
@@ -188,7 +187,7 @@ def history(journal: Journal, memory_id: str) -> list[HistoryEntry]:
     """Return the events that concern a memory that ever existed, in order, whether or not it is deleted. Two passes over the journal."""
     lives = Lives([memory_id])
     found: list[tuple[Event, HistoryEntry]] = []
-    for event in histories(journal, [memory_id])[memory_id]:
+    for event in journal.histories([memory_id])[memory_id]:
         before = lives.rows()[memory_id]
         lives.fold(event)
         after = lives.rows()[memory_id]
@@ -346,7 +345,7 @@ def _related(reader: Reader, memory_id: str) -> list[tuple[str, str | None, str]
 def _made(journal: Journal, ids: list[str]) -> dict[str, HistoryEntry]:
     """Return the events that added memories, by memory."""
     found: dict[str, HistoryEntry] = {}
-    for memory_id, events in histories(journal, ids).items():
+    for memory_id, events in journal.histories(ids).items():
         for event in events:
             if isinstance(event.payload, MemoryAdded | MemoryUndeleted) and event.payload.memory.id == memory_id:
                 found.setdefault(memory_id, entry_of(event, described(event, memory_id, {}) or event.type))

@@ -11,7 +11,6 @@ import numpy as np
 from memgraph.errors import InvalidInputError, NotFoundError, UndoError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import histories
 from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
 from memgraph.model.events.payload import UPKEEP, Payload, Whole, WriteScope
@@ -216,7 +215,7 @@ class _Inversion:
         ids = dict.fromkeys(one for event in events for one in event.payload.memory_ids())
         self._keys = dict.fromkeys(key for event in events for key in link_keys(event))
         lives, first, last = Lives(ids), events[0].seq, events[-1].seq
-        everything = in_order(histories(journal, list(ids)))
+        everything = in_order(journal.histories(list(ids)))
         for event in everything:
             if event.seq < first:
                 lives.fold(event)

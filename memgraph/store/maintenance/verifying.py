@@ -64,28 +64,9 @@ class LastBackup(NamedTuple):
 
 @dataclass(slots=True)
 class Verification:
-    """What was verified, and which deviations were found.
+    """How much of what was compared, and which deviations were found: the first ones, and their number, also by part.
 
-    Attributes
-    ----------
-    events, vectors, nodes, edges, indexed : int
-        Number compared. Unless `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
-    digest : str
-        Digest of the journal's state.
-    graph_seq : int or None
-        The last event in the rows; None if they cannot be read.
-    differing : int
-        Number of deviations; `first` holds the first ones, `by_part` counts them by part.
-    seconds : dict
-        Time taken by part.
-    rows : dict
-        Of an inspection: the rows at the journal's end, by table and key.
-    began_at : str or None
-        Of an inspection: time of the first event.
-    backup : LastBackup or None
-        Of an inspection: the last backup that the journal names.
-    head : Path or None
-        Of an inspection: the head file.
+    Unless it `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
     """
 
     is_deep: bool
@@ -96,11 +77,13 @@ class Verification:
     edges: int = 0
     indexed: int = 0
     graph_seq: int | None = None
+    """The last event in the rows; None if they cannot be read."""
     differing: int = 0
     by_part: Counter[str] = field(default_factory=Counter)
     first: list[Difference] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: Mapping[str, Mapping[Key, Row]] = field(default_factory=dict, repr=False)
+    """Of an inspection, as the following fields: the rows at the journal's end, by table and key."""
     began_at: str | None = None
     backup: LastBackup | None = None
     head: Path | None = None
@@ -386,7 +369,7 @@ class Recorded:
     def take(self, commit: Committed) -> None:
         """Take over the events of a commit."""
         for event in commit.events:
-            self.named.take(event.payload)
+            self.named.take(event.type, event.content)
             if self._workspace is not None and event.seq <= self._until:
                 fold(self._workspace, event)
 

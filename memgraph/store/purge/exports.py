@@ -34,14 +34,9 @@ def known_exports(home: Path) -> list[KnownExport]:
 
 
 def note_exports(home: Path, kind: str, *paths: Path, at: str) -> None:
-    """Remember files that were written. If the system refuses, they are not remembered.
+    """Remember files that were written at a time. If the system refuses, they are not remembered.
 
     A list that cannot be read is kept beside the new one, as ``exports.json.damaged``, followed by a number from the second on.
-
-    Parameters
-    ----------
-    at : str
-        The present time.
     """
     path = home / FILE
     known = _read(path)

@@ -18,7 +18,6 @@ from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import MOVED_COPY
-from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
 from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
@@ -72,13 +71,7 @@ _TEMPORARY = (".*.tmp", "*/.*.tmp")
 
 
 class Purging:
-    """Purges of one store.
-
-    Parameters
-    ----------
-    close_views : callable
-        Closes the store's own views of the past.
-    """
+    """Purges of one store; `close_views` closes its own views of the past."""
 
     def __init__(
         self,
@@ -341,13 +334,7 @@ class Purging:
     def _planned(
         self, criteria: Criteria, *, keeps_copies: bool, keeps_derived: bool = False, may_be_empty: bool = False
     ) -> Plan:
-        """Return the plan of a purge; requires the graph.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            There is nothing to purge, or too much at once.
-        """
+        """Return the plan of a purge; refuse one of nothing, or of too much at once."""
         _ = self._projector.index
         rows = self._projector.rows
         plan = plan_of(self._journal, rows, criteria, keeps_copies=keeps_copies, keeps_derived=keeps_derived)
@@ -425,8 +412,7 @@ class Purging:
         lines = self._journal.every_line(min(seqs, default=1) - 1)
         heads = (orjson.loads(line.head) for line in lines if line.seq in seqs)
         since = min((min(head["timestamp"], head["occurred_at"] or "9999") for head in heads), default="")
-        made = [event for event in events_of(self._journal, {BackupMade.TYPE: None}) if event.type == BackupMade.TYPE]
-        backups = {str(one.content["path"]): one.timestamp for one in made}
+        backups = {str(one.content["path"]): one.timestamp for one in self._journal.events_of(BackupMade.TYPE)}
         written = [
             *known_exports(self._home),
             *(

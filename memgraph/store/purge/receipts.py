@@ -100,13 +100,7 @@ def _written(home: Path, event: int) -> PurgeReceipt | None:
 
 
 def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> PurgeReceipt:
-    """Return a receipt from its JSON text.
-
-    Raises
-    ------
-    InvalidInputError
-        It is no receipt.
-    """
+    """Return a receipt from its JSON text; raise `InvalidInputError` for any other."""
     if isinstance(document, PurgeReceipt):
         return document
     try:
@@ -123,15 +117,7 @@ def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> Pu
 
 
 def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
-    """Check that a receipt is genuine and that what it says holds; requires that nobody writes.
-
-    Raises
-    ------
-    InvalidInputError
-        The receipt is of another store, or is not what was signed.
-    JournalError, StorageError
-        The journal does not have the purge, or has a payload that the receipt says is gone.
-    """
+    """Check that a receipt is genuine and that what it says holds; requires that nobody writes."""
     if receipt.store_id != journal.store_id:
         problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
@@ -163,13 +149,7 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
 
 
 def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
-    """Yield the model and number of each of these purged rows that holds something which no later event has put there.
-
-    Raises
-    ------
-    StorageError
-        A file cannot be read.
-    """
+    """Yield the model and number of each of these purged rows that holds something which no later event has put there."""
     named = NamedRows.of_lines(journal.lines()) if vectors else NamedRows()
     for model, rows in vectors.items():
         file = journal.vectors(model, journal.named.dimension_of(model) or 0)
