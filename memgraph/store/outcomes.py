@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.records import Duration, Ranking
 from memgraph.diagnostics.reports import RecallWatch
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.journal.journal import Journal
 from memgraph.model.base import checked, checked_list
 from memgraph.model.events.records import OutcomeRecorded, ProcedureMeasured, RetrievalRecorded
 from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCES, StoredMemory
 from memgraph.ports import Row
 from memgraph.store.commit.access import Use
-from memgraph.store.commit.writer import Writer
-from memgraph.store.query import Reader
+from memgraph.store.query import Reader, StorePart
 
 _COUNTS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 _AT_FIRST = 2
 """Prior successes in the calculation of confidence, so that one override alone does not end a procedure."""
 
 
-class Usage:
-    """Records uses of memories, retrievals, and their outcomes. The retrievals of a view are not reported."""
+@dataclass(eq=False)
+class Usage(StorePart):
+    """Records uses of memories, retrievals, and their outcomes."""
 
-    def __init__(
-        self,
-        config: AgentMemoryConfig,
-        journal: Journal,
-        writer: Writer,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        is_view: bool = False,
-    ) -> None:
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._watch = RecallWatch(config, journal.store_id, now, is_silent=is_view)
+    _watch: RecallWatch
 
     def close(self) -> None:
         """Report the retrievals since the last record. Idempotent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
+from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -25,6 +27,7 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess
 from memgraph.store.commit.records import check_model, has_vector
+from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import (
     Deleted,
     DeletedSources,
@@ -39,6 +42,20 @@ from memgraph.store.projector import Projector
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
 STATES = ("suppressed", "archived", "invalidated", "superseded")
+
+
+@dataclass(eq=False)
+class StorePart:
+    """A part of an open store, with what all parts work on."""
+
+    _projector: Projector
+    _writer: Writer
+    _reader: Reader
+    _now: Callable[[], str]
+
+    @property
+    def _journal(self) -> Journal:
+        return self._projector.journal
 
 
 class Reader:

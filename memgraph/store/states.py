@@ -21,10 +21,10 @@ write scope, and a transition to the current state records nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Actor
@@ -34,10 +34,9 @@ from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store.commit.records import Write, scope_of
-from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted_ids, reached, undeletions
 from memgraph.store.listing import only_id
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 
 _BOTH_HOLD = "neither replaces the other"
 
@@ -46,17 +45,11 @@ Changes = Callable[[Row, str], Mapping[str, Any]]
 """Returns the new values of a memory's fields, given its row and the time."""
 
 
-class Transitions:
-    """Changes the states of memories, and links them; `actor` is recorded with each event."""
+@dataclass(eq=False)
+class Transitions(StorePart):
+    """Changes the states of memories, and links them."""
 
-    def __init__(
-        self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str], *, actor: Actor = "agent"
-    ) -> None:
-        self._journal = journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._actor: Actor = actor
+    _actor: Actor = "agent"
 
     def update_memory(self, id: str, /, **updates: Any) -> StoredMemory:
         """Change fields of a memory; new content is embedded again. Return the memory after the change.

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.diagnostics.reports import RecallWatch
 from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError, MemGraphError, StorageError
@@ -220,24 +221,18 @@ class AgentMemoryStore:
             projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
         )
         self._listings = Listings(reader)
-        self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
+        parts = projector, writer, reader, now
+        self._usage = Usage(*parts, RecallWatch(config, journal.store_id, now, is_silent=view is not None))
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
-        self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
-        self._verifying = Verifying(projector, reader, before=self._purging.complete_begun)
-        self._projections = Projections(
-            projector,
-            reader,
-            now,
-            flush=writer.flush,
-            check_files=view.open.lease.check if view else lambda: None,
-            refused=refused,
-        )
-        self._transitions = Transitions(journal, writer, reader, now)
-        self._curation = Curation(journal, writer, reader, now)
-        self._vectors = Vectors(projector, writer, reader, now, notice)
-        self._backups = Backups(config.home, projector, reader, now)
-        self._resetting = Resetting(projector, writer)
-        self._auditing = Auditing(config, journal, writer, now)
+        self._purging = Purging(*parts, config.home, self._views.close)
+        self._verifying = Verifying(*parts, self._purging.complete_begun)
+        self._projections = Projections(*parts, view.open.lease.check if view else lambda: None, refused)
+        self._transitions = Transitions(*parts)
+        self._curation = Curation(*parts)
+        self._vectors = Vectors(*parts, notice)
+        self._backups = Backups(*parts, config.home)
+        self._resetting = Resetting(*parts)
+        self._auditing = Auditing(*parts, config.agents)
         check_model(journal.named, embedder)
         self._purging.complete_begun()
 

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ClosedError, PermissionDeniedError, ReadOnlyError, StorageError
 from memgraph.index.columns import TIERS
-from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
 from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
-from memgraph.privacy import Access, Operation, access_of
-from memgraph.store.commit.writer import Requests, Writer
-from memgraph.store.query import Reader
+from memgraph.privacy import Access, AgentPermissions, Operation, access_of
+from memgraph.store.commit.writer import Requests
+from memgraph.store.query import Reader, StorePart
 
 logger = logger_of(__name__)
 
 
-class Auditing:
-    """Decides what agents may ask for, and records what was refused or justified. `requests` finds the commits of a client's request."""
+@dataclass(eq=False)
+class Auditing(StorePart):
+    """Decides what agents may ask for, and records what was refused or justified."""
 
-    def __init__(self, config: AgentMemoryConfig, journal: Journal, writer: Writer, now: Callable[[], str]) -> None:
-        self._agents = config.agents
-        self._journal = journal
-        self._writer = writer
-        self._now = now
-        self.requests = Requests(journal)
+    _agents: Mapping[str, AgentPermissions]
+
+    @property
+    def requests(self) -> Requests:
+        """What finds the commits of a client's request."""
+        return Requests(self._journal)
 
     def access_of(self, agent: str = UNNAMED, justification: str | None = None) -> Access:
         """Return the access of an agent with its permissions from the settings.

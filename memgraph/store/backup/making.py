@@ -44,8 +44,7 @@ from memgraph.store.backup.archive import (
     unsealed,
 )
 from memgraph.store.opening import release
-from memgraph.store.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 
 logger = logger_of(__name__)
 
@@ -80,15 +79,11 @@ class Part:
     blocks: Callable[[], Iterator[bytes]]
 
 
-class Backups:
+@dataclass(eq=False)
+class Backups(StorePart):
     """Makes and lists the backups of a store."""
 
-    def __init__(self, home: Path, projector: Projector, reader: Reader, now: Callable[[], str]) -> None:
-        self._home = home
-        self._projector = projector
-        self._journal = projector.journal
-        self._reader = reader
-        self._now = now
+    _home: Path
 
     def backup(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ from memgraph.store.editing.history import (
     link_keys,
     recorded_commits,
 )
-from memgraph.store.query import Reader
+from memgraph.store.query import Reader, StorePart
 
 REVERSIBLE = types_where(lambda policy: policy.irreversible is None)
 _ACTS = types_where(lambda policy: policy.irreversible is None or policy.is_act)
@@ -48,14 +48,8 @@ _IF_UNTOUCHED = ("relevance_anchor", "relevance_at")
 _SHOWN = 5
 
 
-class Undoing:
+class Undoing(StorePart):
     """Undoes commits. An undoing is a commit as well: undoing it redoes the first one."""
-
-    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
-        self._journal = journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
 
     def undo(self, event: int | None = None) -> UndoResult:
         """Undo the commit that an event belongs to; see `Curation.undo`."""

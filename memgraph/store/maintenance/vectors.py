@@ -7,7 +7,8 @@ interrupted run can be continued.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -34,9 +35,7 @@ from memgraph.store.commit.records import (
     rows_in_use,
     scope_of,
 )
-from memgraph.store.commit.writer import Writer
-from memgraph.store.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 
 logger = logger_of(__name__)
 Texts = set[tuple[str, str]]
@@ -65,23 +64,11 @@ class DamageNotice:
             logger.warning("%s", text)
 
 
-class Vectors:
+@dataclass(eq=False)
+class Vectors(StorePart):
     """Makes and restores the vectors of a store's memories, and changes its model."""
 
-    def __init__(
-        self,
-        projector: Projector,
-        writer: Writer,
-        reader: Reader,
-        now: Callable[[], str],
-        notice: DamageNotice,
-    ) -> None:
-        self._projector = projector
-        self._journal = projector.journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._notice = notice
+    _notice: DamageNotice
 
     @property
     def notices(self) -> list[str]:

@@ -28,7 +28,7 @@ from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 
 Codes = NDArray[np.int64]
 MOST_SHOWN = 20
@@ -105,13 +105,12 @@ class Verification:
             self.seconds[part] = round(time.perf_counter() - start, 3)
 
 
-class Verifying:
-    """Verifies a store, and computes the digest of its state. `before` completes an interrupted purge."""
+@dataclass(eq=False)
+class Verifying(StorePart):
+    """Verifies a store, and computes the digest of its state."""
 
-    def __init__(self, projector: Projector, reader: Reader, *, before: Callable[[], None]) -> None:
-        self._projector = projector
-        self._reader = reader
-        self._before = before
+    _before: Callable[[], None]
+    """Completes an interrupted purge."""
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links, whatever their history."""

@@ -6,6 +6,7 @@ import logging
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -16,7 +17,6 @@ from memgraph.disk.folders import remove_abandoned
 from memgraph.errors import BusyError, InvalidInputError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.journal import Journal
 from memgraph.journal.opening import MOVED_COPY
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
@@ -31,10 +31,8 @@ from memgraph.model.results.maintenance import (
 )
 from memgraph.ports import Row
 from memgraph.store.commit.records import scope_of
-from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted, undeletions
 from memgraph.store.opening import READ_ONLY_COPY, release
-from memgraph.store.projector import Projector
 from memgraph.store.purge.exports import ANSWERS, blank_answers, known_exports
 from memgraph.store.purge.plan import (
     Criteria,
@@ -57,7 +55,7 @@ from memgraph.store.purge.receipts import (
     vectors_left,
     write_receipt,
 )
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 from memgraph.store.replayed import renew_baseline
 from memgraph.text.cutting import preview
 
@@ -70,26 +68,13 @@ _TEMPORARY = (".*.tmp", "*/.*.tmp")
 """What killed processes left."""
 
 
-class Purging:
-    """Purges of one store; `close_views` closes its own views of the past."""
+@dataclass(eq=False)
+class Purging(StorePart):
+    """Purges of one store."""
 
-    def __init__(
-        self,
-        home: Path,
-        projector: Projector,
-        writer: Writer,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        close_views: Callable[[], None],
-    ) -> None:
-        self._home = home
-        self._projector = projector
-        self._journal: Journal = projector.journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._close_views = close_views
+    _home: Path
+    _close_views: Callable[[], None]
+    """Closes the store's own views of the past."""
 
     def preview_purge(
         self,
