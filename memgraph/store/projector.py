@@ -66,7 +66,7 @@ class Projector:
         self.first_lag: int | None = None
 
     @contextmanager
-    def reading(self, progress: Progress | None = None) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Freeze rows and index for a block, as the last completed commit left them. Nests, also in `writing`.
 
         Rows that cannot be brought to the journal's end are rebuilt; if that fails too, the error is raised.
@@ -75,7 +75,7 @@ class Projector:
             yield
             return
         with ExitStack() as block:
-            self._enter(block, progress)
+            self._enter(block)
             self._here.is_reading = True
             try:
                 yield
@@ -99,7 +99,7 @@ class Projector:
         """Whether this thread is inside `writing`."""
         return getattr(self._here, "depth", 0) > 0
 
-    def _enter(self, block: ExitStack, progress: Progress | None) -> None:
+    def _enter(self, block: ExitStack) -> None:
         """Freeze what readers see until the block ends. What another process is about to commit is not waited for."""
         is_caught_up = False
         while True:
@@ -113,7 +113,7 @@ class Projector:
                 block.close()
                 if has_guard:
                     try:
-                        self._catch_up(progress, timeout_s=0.0 if state else self.journal.lock_timeout_s)
+                        self._catch_up(timeout_s=0.0 if state else self.journal.lock_timeout_s)
                     except BusyError:
                         if state is None:
                             raise
@@ -166,7 +166,7 @@ class Projector:
                     yield
                     return
                 with self.journal.locked():
-                    self._catch_up(None, timeout_s=self.journal.lock_timeout_s)
+                    self._catch_up(timeout_s=self.journal.lock_timeout_s)
                     yield
             finally:
                 self._here.depth -= 1
@@ -192,20 +192,25 @@ class Projector:
                 raise
 
     def append(
-        self, drafts: Sequence[CommitDraft], now: str, *, first: Callable[[], None] = lambda: None
+        self,
+        drafts: Sequence[CommitDraft],
+        now: str,
+        *,
+        first: Callable[[], None] = lambda: None,
+        then: Callable[[], None] = lambda: None,
     ) -> list[Event]:
         """Append commits and project them, in one transaction; inside `writing` only. They are durable and visible when it returns.
 
-        `first` writes what the events refer to, in the same transaction.
+        `first` writes what the events refer to, in the same transaction; `then` is called before anybody reads what it wrote.
         """
         if self.projection.seq != self.journal.tail.seq:
-            self._catch_up(None, timeout_s=self.journal.lock_timeout_s)
+            self._catch_up(timeout_s=self.journal.lock_timeout_s)
         with self._committing(self.journal.lock_timeout_s) as shows:
             first()
             with timed(logger, logging.DEBUG, "appended to the journal") as counts:
                 commits = self.journal.append(drafts, now)
                 counts["events"] = sum(len(commit.events) for commit in commits)
-            shows.append(self._apply(commits))
+            shows += [then, self._apply(commits)]
         return [event for commit in commits for event in commit.events]
 
     def _apply(self, commits: Sequence[Committed]) -> Callable[[], None]:
@@ -246,12 +251,12 @@ class Projector:
             index.offset = IndexOffset(projection.seq, projection.signature, made)
             self._index = index
 
-    def catch_up(self, progress: Progress | None = None) -> None:
+    def catch_up(self) -> None:
         """Bring the rows to the journal's end, with a rebuild if necessary."""
-        with self.reading(progress):
+        with self.reading():
             pass
 
-    def _catch_up(self, progress: Progress | None, *, timeout_s: float) -> None:
+    def _catch_up(self, *, timeout_s: float) -> None:
         """Bring the rows to the journal's end; `guard` is held. Raises a `BusyError` if another process writes them that long."""
         if self._is_at_end():
             return
@@ -265,7 +270,7 @@ class Projector:
                 if state is None:
                     self.rows.state()  # raises what is wrong with it
                     raise OutdatedGraphError("there are no rows of this store and schema")
-                projection = self._advance(state.projection, progress)
+                projection = self._advance(state.projection)
                 shows.append(lambda: self._see(projection))
         except DiskFullError:
             self.journal.on_full()
@@ -273,7 +278,7 @@ class Projector:
         except (GraphError, DamagedDatabaseError) as error:
             level = logging.INFO if isinstance(error, OutdatedGraphError) else logging.WARNING
             logger.log(level, "rebuilding the rows from the journal: %s", error.loggable)
-            self.rebuild(progress)
+            self.rebuild()
 
     def _is_at_end(self) -> bool:
         with self.database.reading():
@@ -285,7 +290,7 @@ class Projector:
         self._see(state.projection)
         return True
 
-    def _advance(self, projection: Projection, progress: Progress | None) -> Projection:
+    def _advance(self, projection: Projection) -> Projection:
         """Replay what the rows do not know yet, inside a transaction."""
         tail = self.journal.tail
         if projection.seq >= tail.seq:
@@ -304,8 +309,6 @@ class Projector:
                         changes, projection = project(batch, commit.after, projection, self.rows)
                         self.rows.apply(changes, projection)
                         batch = []
-                        if progress:
-                            progress(projection.seq, tail.seq)
             except JournalError as error:
                 # the rows' offset is not in this journal, or the journal is damaged: a full replay distinguishes them
                 raise GraphError(f"their offset does not match the journal: {error.loggable}") from error

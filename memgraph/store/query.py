@@ -17,6 +17,7 @@ from memgraph.index.supersession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
+from memgraph.logs import logger_of
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -39,6 +40,8 @@ from memgraph.store.deletions import (
 )
 from memgraph.store.projector import Projector
 
+logger = logger_of(__name__)
+
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
 STATES = ("suppressed", "archived", "invalidated", "superseded")
@@ -59,7 +62,7 @@ class StorePart:
 
 
 class Reader:
-    """Reads the current memories; `on_damage` is called once with the number of damaged vectors when one is found."""
+    """Reads the current memories. Damaged vectors are logged once, unless it is a view's, which `tells_damage` says."""
 
     def __init__(
         self,
@@ -69,16 +72,16 @@ class Reader:
         pending: PendingAccess,
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
-        on_damage: Callable[[int], None] = lambda _count: None,
+        tells_damage: bool,
     ) -> None:
         self._projector = projector
         self._embedder = embedder
-        self._on_damage = on_damage
+        self.tells_damage = tells_damage
         self._pending = pending
         self._now = now
         self._curve = curve
         self._search: VectorSearch | None = None
-        self._has_notified = False
+        self._has_told_damage = False
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
         """For a view of the past: what may be shown today. None if this is not a view."""
@@ -320,7 +323,8 @@ class Reader:
             fit = search.has_vector(rows[found], self._row_count(search))
             if not fit.all():
                 found[found] = fit
-                self._report_damage()
+                if not self._has_told_damage:
+                    self.damaged_vectors()
         return found
 
     def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
@@ -338,7 +342,12 @@ class Reader:
         with self.frozen():
             index = self.index
             rows = index.column("vector_row")[index.column("is_live")]
-            return int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
+            count = int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
+        if self.tells_damage and not self._has_told_damage:
+            for text in damage_notice(count):
+                self._has_told_damage = True
+                logger.warning("%s", text)
+        return count
 
     def refresh_vectors(self) -> None:
         """Drop cached facts about the vector file, which this process has repaired."""
@@ -386,18 +395,13 @@ class Reader:
         if (search := self._vector_search()) is None or not has_vector(row, search.file.model):
             return None
         found = search.vector(row["vector_row"], self._row_count(search))
-        if found is None:
-            self._report_damage()
+        if found is None and not self._has_told_damage:
+            self.damaged_vectors()
         return found
 
     def _row_count(self, search: VectorSearch) -> int:
         """Return how many rows of a model's file events refer to."""
         return self._projector.named.rows.get(search.file.model, 0)
-
-    def _report_damage(self) -> None:
-        if not self._has_notified:
-            self._has_notified = True
-            self._on_damage(self.damaged_vectors())
 
     def _vector_search(self) -> VectorSearch | None:
         named = self._projector.named
@@ -411,6 +415,15 @@ class Reader:
     def now_days(self) -> float:
         """Return the clock's time in days, as in the index."""
         return epoch_days(self._now())
+
+
+def damage_notice(count: int) -> list[str]:
+    """Return the notice for a number of damaged vectors."""
+    if not count:
+        return []
+    many = f"{count:,} vectors are damaged or missing, their memories are found by text alone"
+    one = "a vector is damaged or missing, its memory is found by text alone"
+    return [f"{one if count == 1 else many}: run `memgraph embed --repair`"]
 
 
 def _link(table: str, key: Key, row: Row) -> Link:

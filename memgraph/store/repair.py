@@ -240,7 +240,6 @@ def cut_journal(
     expected: Damage,
     config: AgentMemoryConfig | None = None,
     *,
-    cut_by: str | None = None,
     reason: str | None = None,
     clock: Clock | None = None,
     keys: KeyProvider | None = None,
@@ -255,7 +254,7 @@ def cut_journal(
         raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
     if expected.is_later_release:
         raise JournalError(f"{expected.problem}; that is no damage: install a newer memgraph, nothing was cut")
-    by = cut_by or f"memgraph {release()}"
+    by = f"memgraph {release()}"
     with _unwitnessed(config, keys, changes=True) as journal, journal.held():
         if _damage_in(journal) != expected:
             raise _changed(journal)

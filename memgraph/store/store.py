@@ -31,7 +31,7 @@ from memgraph.store.deletions import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.reset import Resetting
-from memgraph.store.maintenance.vectors import DamageNotice, Vectors
+from memgraph.store.maintenance.vectors import Vectors
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
 from memgraph.store.outcomes import Usage
@@ -212,13 +212,12 @@ class AgentMemoryStore:
         self.config, self._place, self._projector, self._now, self._is_closed = config, place, projector, now, False
         self._release = view.release if view else partial(_close, projector)
         self._journal = journal = projector.journal
-        notice = DamageNotice(is_silent=view is not None)
         shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve}
         self._writer = writer = writer_of(
             projector, embedder=embedder, annotator=annotator, redacts=config.redact_secrets, **shared
         )
         self._reader = reader = Reader(
-            projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
+            projector, embedder=lambda: writer.embedder, pending=writer.pending, tells_damage=view is None, **shared
         )
         self._listings = Listings(reader)
         parts = projector, writer, reader, now
@@ -229,7 +228,7 @@ class AgentMemoryStore:
         self._projections = Projections(*parts, view.open.lease.check if view else lambda: None, refused)
         self._transitions = Transitions(*parts)
         self._curation = Curation(*parts)
-        self._vectors = Vectors(*parts, notice)
+        self._vectors = Vectors(*parts)
         self._backups = Backups(*parts, config.home)
         self._resetting = Resetting(*parts)
         self._auditing = Auditing(*parts, config.agents)

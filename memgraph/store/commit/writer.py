@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from itertools import count, groupby
 from typing import Any, TypeVar
 from uuid import UUID, uuid5
@@ -497,24 +498,19 @@ class Writer:
         ]
         self._check(drafts)
         with self._projector.view:
-            drained = self.pending.drain(self._projector.rows.memories)
-        first = CommitDraft("system", [*drained.payloads, *self._switch(vectors)], actor="system")
-        before = self._projector.journal.tail.seq
-        try:
-            refs, write = self._placed(vectors)
-            drafts = [first] + [
-                replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
-                for draft, writes in zip(drafts, given, strict=True)
-            ]
-            if not any(draft.payloads for draft in drafts):
-                return []
-            appended = self._projector.append(drafts, self._now(), first=write)
-        except BaseException:
-            if self._projector.journal.tail.seq == before:  # otherwise they are recorded and must not be counted twice
-                with self._projector.view:
-                    self.pending.put_back(drained)
-            raise
-        return appended[len(first.payloads) :]
+            taken = self.pending.taken(self._projector.rows.memories)
+        first = CommitDraft("system", [*taken.payloads, *self._switch(vectors)], actor="system")
+        refs, write = self._placed(vectors)
+        drafts = [first] + [
+            replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
+            for draft, writes in zip(drafts, given, strict=True)
+        ]
+        recorded = partial(self.pending.forget, taken)
+        if not any(draft.payloads for draft in drafts):
+            with self._projector.view:
+                recorded()  # uses of memories that are deleted by now
+            return []
+        return self._projector.append(drafts, self._now(), first=write, then=recorded)[len(first.payloads) :]
 
     def _check(self, drafts: Sequence[CommitDraft]) -> None:
         """Refuse what may not be recorded, at the rows as they are."""

@@ -35,7 +35,6 @@ from memgraph.journal.keyring import (
     is_named,
     key_place,
     name_of,
-    replaced_in,
     uses_in,
 )
 from memgraph.journal.opening import id_of, identity_in, is_store, opened, refuse_foreign
@@ -236,7 +235,9 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
     with journal.locked():
         present = journal.signing_key
         active = provider.key(journal.store_id)
-        known = {use.key_id for use in journal.used.uses} | replaced_in(journal.lines_of(KeyRotated.TYPE))
+        # also keys that a resealing has freed since
+        replaced = {event.content["previous_key_id"] for event in journal.events_of(KeyRotated.TYPE)}
+        known = {use.key_id for use in journal.used.uses} | replaced
         is_used = active is None or any(is_named(active, key_id) for key_id in known)
         if is_used and isinstance(provider, FileKeys):
             key = provider.made_next(journal.store_id)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -35,40 +34,15 @@ from memgraph.store.commit.records import (
     rows_in_use,
     scope_of,
 )
-from memgraph.store.query import StorePart
+from memgraph.store.query import StorePart, damage_notice
 
 logger = logger_of(__name__)
 Texts = set[tuple[str, str]]
 """Memories and the codes of their texts."""
 
 
-class DamageNotice:
-    """Notice of damaged vectors, logged once; a silent one, of a view, says nothing."""
-
-    def __init__(self, *, is_silent: bool = False) -> None:
-        self._is_silent = is_silent
-        self._is_logged = False
-
-    def of(self, count: int) -> list[str]:
-        """Return the notice for a number of damaged vectors."""
-        if self._is_silent or not count:
-            return []
-        many = f"{count:,} vectors are damaged or missing, their memories are found by text alone"
-        one = "a vector is damaged or missing, its memory is found by text alone"
-        return [f"{one if count == 1 else many}: run `memgraph embed --repair`"]
-
-    def log(self, count: int) -> None:
-        """Log the notice for a number of damaged vectors, unless it was logged before."""
-        for text in self.of(count) if not self._is_logged else ():
-            self._is_logged = True
-            logger.warning("%s", text)
-
-
-@dataclass(eq=False)
 class Vectors(StorePart):
     """Makes and restores the vectors of a store's memories, and changes its model."""
-
-    _notice: DamageNotice
 
     @property
     def notices(self) -> list[str]:
@@ -76,7 +50,7 @@ class Vectors(StorePart):
         waiting = self.awaiting_vectors() if self._writer.embedder.dimension else 0
         many = "a memory awaits its vector" if waiting == 1 else f"{waiting} memories await their vectors"
         notices = [f"{many}, found by text alone until then: run `memgraph embed`"] if waiting else []
-        return [*notices, *self._notice.of(self.damaged_vectors())]
+        return [*notices, *damage_notice(self.damaged_vectors())] if self._reader.tells_damage else notices
 
     def check_embedder(self, embedder: Embedder) -> None:
         """Reject an embedder that does not match the store's current vectors; one that makes none fits any store.
@@ -186,9 +160,7 @@ class Vectors(StorePart):
 
         `verify` detects further kinds of damage.
         """
-        count = self._reader.damaged_vectors()
-        self._notice.log(count)
-        return count
+        return self._reader.damaged_vectors()
 
     def repair_vectors(self, *, batch: int = 64, progress: Progress | None = None) -> VectorRepair:
         """Compare every vector with its SHA-256, and restore those that differ or are missing.
