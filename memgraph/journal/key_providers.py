@@ -348,7 +348,8 @@ def keys_in(
             key = SigningKey(check_key_id(key_id, source), secret_of(secret, source))
         except KeyMissingError:
             raise KeyMissingError(f"{source} contains a damaged key; {advice}") from None
-        if _is_damaged(key):
+        # an id that memgraph made ends with the fingerprint of its secret
+        if (key_id.startswith("file:") or ":" not in key_id) and not is_named(SigningKey("", key.secret), key_id):
             raise KeyMissingError(f"{source} contains a damaged key; {advice}", key_id=key.key_id)
         keys.append(key)
     if len(keys) > MAX_KEYS or len({key.key_id for key in keys}) < len(keys):
@@ -374,12 +375,6 @@ def _parsed(data: bytes) -> Any:
         return json.loads(data) if len(data) <= MAX_DOCUMENT_BYTES else None
     except (ValueError, RecursionError):
         return None
-
-
-def _is_damaged(key: SigningKey) -> bool:
-    """Return whether an id that memgraph made, which ends with a fingerprint, ends with that of another secret."""
-    is_made_here = key.key_id.startswith("file:") or ":" not in key.key_id
-    return is_made_here and not is_named(SigningKey("", key.secret), key.key_id)
 
 
 def _keys_of_file(path: Path, store_id: str, what: str, advice: str) -> list[SigningKey]:

@@ -19,7 +19,6 @@ from memgraph.journal.baseline import archive_row
 from memgraph.journal.envelope import Line
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import id_of
-from memgraph.journal.sql import Transaction
 from memgraph.journal.vectors import NamedVectors
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
@@ -81,7 +80,9 @@ def compact(
                 with timed(logger, logging.INFO, "compacted the journal") as counts:
                     with journal.committing() as tx:
                         adopt(journal, tx, state, now(), f"memgraph {release()}")
-                        _archive(journal, tx)
+                        for part in _parts(journal.every_line(journal.archived_until(), until=journal.base.seq)):
+                            tx.run("put_archive", journal.database.tenant, *archive_row(part))
+                        tx.run("remove_events_until", journal.database.tenant, journal.base.seq)
                     journal.database.shrink()
                     counts["events"] = archived
         removed = len(deleted)
@@ -106,13 +107,6 @@ def compact(
         )
     finally:
         journal.close()
-
-
-def _archive(journal: Journal, tx: Transaction) -> None:
-    """Move the events before the baseline into the archive."""
-    for part in _parts(journal.every_line(journal.archived_until(), until=journal.base.seq)):
-        tx.run("put_archive", journal.database.tenant, *archive_row(part))
-    tx.run("remove_events_until", journal.database.tenant, journal.base.seq)
 
 
 def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:

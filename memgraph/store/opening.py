@@ -81,13 +81,10 @@ def open_store_journal(
         tell("dev_bypass", store_id=journal.store_id)
     journal.on_refused = lambda error: report_finding(config, error, now=now, store_id=journal.store_id)
     journal.on_unverified = lambda: tell("unsigned_replay", store_id=journal.store_id)
-    journal.on_full = partial(_report_full, config, journal, now)
+    journal.on_full = lambda: report_quota(
+        config, "disk", now=now, store_id=journal.store_id, value=free_bytes(config.home), limit=0, unit="bytes"
+    )
     return journal
-
-
-def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], str]) -> None:
-    free = free_bytes(config.home)
-    report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=0, unit="bytes")
 
 
 def known_id(config: AgentMemoryConfig) -> str | None:

@@ -91,17 +91,15 @@ class Usage(StorePart):
             )
             self._check(payload)
             if not self._is_recorded(payload):
-                new = self._newly_used(payload)
+                # a repeated outcome counts only those that the last one did not name
+                named = dict.fromkeys(payload.used)
+                new = [one for one in named if self._said_of(payload.query_id, one) is not True]
                 self._writer.commit("system", [payload, *measured(payload, self._reader)])
                 self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
             if OUTCOME_OF_WORD[outcome] == "positive":
-                self._promote(payload.used)
-
-    def _promote(self, memory_ids: Sequence[str]) -> None:
-        """Make memories of the records among those that helped."""
-        for row in self._reader.rows(memory_ids):
-            if row.get("source") in RECORD_SOURCES:
-                self._writer.update(row["id"], {"reason": "a record that was used for what went well"})
+                for row in self._reader.rows(payload.used):  # a record that helped becomes a memory
+                    if row.get("source") in RECORD_SOURCES:
+                        self._writer.update(row["id"], {"reason": "a record that was used for what went well"})
 
     def _check(self, payload: OutcomeRecorded) -> None:
         """Reject an unknown outcome, an unknown retrieval, or memories not among its results: they would be lost silently."""
@@ -121,16 +119,10 @@ class Usage(StorePart):
     def _is_recorded(self, payload: OutcomeRecorded) -> bool:
         """Return whether all of it has been recorded before."""
         recall = self._reader.record("Recall", payload.query_id) or {}
-        said = [(memory_id, True) for memory_id in payload.used] + [
-            (memory_id, False) for memory_id in payload.overridden
-        ]
+        said = dict.fromkeys(payload.used, True) | dict.fromkeys(payload.overridden, False)
         return recall.get("outcome") == payload.outcome and all(
-            self._said_of(payload.query_id, memory_id) is used for memory_id, used in said
+            self._said_of(payload.query_id, memory_id) is used for memory_id, used in said.items()
         )
-
-    def _newly_used(self, payload: OutcomeRecorded) -> list[str]:
-        """Return the memories, each once, that were not recorded as used by the last outcome."""
-        return [one for one in dict.fromkeys(payload.used) if self._said_of(payload.query_id, one) is not True]
 
     def _said_of(self, query_id: str, memory_id: str) -> bool | None:
         return (self._reader.record("RECALLED", (query_id, memory_id)) or {}).get("used")
@@ -157,7 +149,10 @@ def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured
         after = {name: counts[name] + new.get(name, 0) - old.get(name, 0) for name in counts}
         found.append(
             measurement(
-                row, after, confidence=row.get("confidence", 1.0) * _moved(counts, after), now=payload.recorded_at
+                row,
+                after,
+                confidence=row.get("confidence", 1.0) * usage_factor(after) / usage_factor(counts),
+                now=payload.recorded_at,
             )
         )
     return found
@@ -192,10 +187,6 @@ def usage_factor(counts: Mapping[str, int]) -> float:
     """Return the factor of usage in a procedure's confidence, in (0, 1]: failures and overrides lower it, successes raise it."""
     against = counts["uses_judged"] - counts["uses_succeeded"] + counts["override_count"]
     return (_AT_FIRST + counts["uses_succeeded"]) / (_AT_FIRST + counts["uses_succeeded"] + against)
-
-
-def _moved(before: Mapping[str, int], after: Mapping[str, int]) -> float:
-    return usage_factor(after) / usage_factor(before)
 
 
 def _said(used: bool | None, outcome: str | None) -> dict[str, int]:

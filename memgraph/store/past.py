@@ -329,7 +329,7 @@ class NoWriter(Writer):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         self._excerpt.refuse()
 
-    commit = insert = restore = update = append_about = exclusive = note_uses = _refuse
+    commit = insert = import_memories = update = append_about = exclusive = note_uses = _refuse
 
 
 def moment_of(when: When, *, field: str = "when") -> str:

@@ -171,17 +171,13 @@ class Projector:
             finally:
                 self._here.depth -= 1
 
-    @property
-    def _is_joint(self) -> bool:
-        """Whether rows are written in one transaction with the events that they follow."""
-        return self._is_shared and self.journal.holds_lock
-
     @contextmanager
     def _committing(self, timeout_s: float) -> Iterator[list[Callable[[], None]]]:
         """Begin a transaction. What is put into the list is carried out once it is committed, before anybody reads what it wrote."""
         shows: list[Callable[[], None]] = []
+        is_joint = self._is_shared and self.journal.holds_lock  # one transaction with the events that the rows follow
         with ExitStack() as shown:
-            with self.journal.committing() if self._is_joint else self.database.writing(timeout_s):
+            with self.journal.committing() if is_joint else self.database.writing(timeout_s):
                 yield shows
                 shown.enter_context(self.view)
             try:
@@ -299,9 +295,10 @@ class Projector:
             raise OutdatedGraphError("they are older than the journal's baseline")
         with timed(logger, logging.INFO, "brought the rows up") as counts:
             counts["events"] = tail.seq - projection.seq
+            reached = Chain(projection.store_id, projection.seq, projection.signature, projection.timestamp)
             batch: list[Event] = []
             try:
-                for commit in self.journal.replay(_offset(self.journal, projection)):
+                for commit in self.journal.replay(reached if reached.seq else None):
                     if any(isinstance(event.payload, StoreReset) for event in commit.events):
                         raise OutdatedGraphError("the store was reset since")
                     batch += commit.events
@@ -524,7 +521,3 @@ def _index_of(changes: Iterable[Change]) -> Index:
             links.append((change.table, change.key))
     index.build(sorted(rows, key=lambda row: row["seq"]), links)
     return index
-
-
-def _offset(journal: Journal, state: Projection) -> Chain:
-    return Chain(journal.store_id, state.seq, state.signature, state.timestamp) if state.seq else journal.start

@@ -357,7 +357,7 @@ def _parsed(pins: Pins, number: int, line: str, task_id: str | None) -> tuple[Pi
     if match is None or match["kind"] not in PIN_KINDS:
         problem = f"is no pin in line {number}; a pin is `- [KIND] TEXT`, KIND one of {', '.join(PIN_KINDS)}"
         raise InvalidInputError(problem, field="text", value=line)
-    content = _ESCAPED.sub(_unescaped, match["text"])
+    content = _ESCAPED.sub(lambda one: chr(int(one["code"], 16)) if one["code"] else _BACK[one[0]], match["text"])
     before = pins.get(match["id"]) if match["id"] is not None else None
     if before is not None and before.task_id != task_id:
         problem = f"names a pin of {f'the task {before.task_id}' if before.task_id else 'no task'} in line {number}"
@@ -372,7 +372,3 @@ def _line(pin: Pin) -> str:
 
 def _escaped(text: str) -> str:
     return _UNSAFE.sub(lambda found: _ESCAPES.get(found[0], f"\\u{{{ord(found[0]):x}}}"), text)
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found["code"], 16)) if found["code"] else _BACK[found[0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -200,8 +200,20 @@ class Writer:
             A link's end is neither among the memories nor in the store; nothing is stored.
         """
         memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
+        made_by = self.embedder
         with self._projector.graph.written_after():
-            self.restore(memories, links)
+            completed = self._completed(memories, annotate=False)
+            with self._projector.writing():
+                now = self._now()
+                parts: list[tuple[WriteScope, str | None, Sequence[Write]]] = [
+                    ("task" if task_id else "global", task_id, self._as_events(list(run), _chains(annotate=False)))
+                    for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
+                ]
+                dated = ({**link.model_dump(), "created_at": link.created_at or now} for link in links)
+                made = [self.without_secrets(MemoryLinked(**fields)) for fields in dated]
+                parts += [("global", None, made)] if made else []  # when their ends exist
+                if parts:
+                    self.append_all(parts, made_by=made_by)
 
     def commit(
         self,
@@ -257,46 +269,20 @@ class Writer:
 
     def note_uses(self, uses: Sequence[Use]) -> None:
         """Record uses of memories: visible at once, durable within a second."""
-        self._note(uses)
+        self.note_retrieval(None, uses)
 
-    def note_retrieval(self, record: RetrievalRecorded, uses: Sequence[Use]) -> None:
+    def note_retrieval(self, record: RetrievalRecorded | None, uses: Sequence[Use]) -> None:
         """Record a retrieval and its uses."""
-        self._note(uses, self.without_secrets(record))
-
-    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
-        journal = self._projector.journal
+        journal, record = self._projector.journal, self.without_secrets(record)
         with self._projector.view:
             if not journal.is_read_only:
                 self.pending.add(uses, record)
             elif refused := journal.refused_writes():
                 self.pending.skip(refused)
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """Hold the writer lock for a block; writes inside it nest."""
-        with self._projector.writing():
-            yield
-
-    def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories as given, and links, in one write that is accepted or rejected as a whole.
-
-        Each run of memories of one write scope is one commit, in the given order; the links come last, when their ends
-        exist. If the process is killed during the write, the first commits remain.
-        """
-        made_by = self.embedder
-        completed = self._completed(memories, annotate=False)
-        with self._projector.writing():
-            now = self._now()
-            parts: list[tuple[WriteScope, str | None, Sequence[Write]]] = [
-                ("task" if task_id else "global", task_id, self._as_events(list(run), _chains(annotate=False)))
-                for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
-            ]
-            dated = ({**link.model_dump(), "created_at": link.created_at or now} for link in links)
-            made = [self.without_secrets(MemoryLinked(**fields)) for fields in dated]
-            if made:
-                parts.append(("global", None, made))
-            if parts:
-                self.append_all(parts, made_by=made_by)
+        return self._projector.writing()
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
@@ -502,7 +488,14 @@ class Writer:
         first = CommitDraft("system", [*taken.payloads, *self._switch(vectors)], actor="system")
         refs, write = self._placed(vectors)
         drafts = [first] + [
-            replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
+            replace(
+                draft,
+                payloads=[
+                    payload if vector is None else payload.model_copy(update={"vector": next(refs)})
+                    for payload, vector in writes
+                ],
+                commit_id=next_commit_id(),
+            )
             for draft, writes in zip(drafts, given, strict=True)
         ]
         recorded = partial(self.pending.forget, taken)
@@ -575,11 +568,6 @@ def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
             "source": memory.source,
         }
     )
-
-
-def _naming(write: tuple[Payload, Vector | None], refs: Iterator[VectorRef]) -> Payload:
-    payload, vector = write
-    return payload if vector is None else payload.model_copy(update={"vector": next(refs)})
 
 
 class Tiers:

@@ -200,13 +200,15 @@ def history(journal: Journal, memory_id: str) -> list[HistoryEntry]:
     undoings = Undoings()
     for commit in recorded_commits(journal):
         undoings.note(commit, journal)
-
-    def with_undoings(event: Event, entry: HistoryEntry) -> HistoryEntry:
-        undoes = undoings.first_of.get(undoings.target_of.get(event.commit_id, ""))
-        undone_by = undoings.first_of.get(undoings.undone_by(event.commit_id) or "")
-        return entry.model_copy(update={"undoes": undoes, "undone_by": undone_by})
-
-    return [with_undoings(event, entry) for event, entry in found]
+    return [
+        entry.model_copy(
+            update={
+                "undoes": undoings.first_of.get(undoings.target_of.get(event.commit_id, "")),
+                "undone_by": undoings.first_of.get(undoings.undone_by(event.commit_id) or ""),
+            }
+        )
+        for event, entry in found
+    ]
 
 
 def entry_of(event: Event, what: str, changes: Mapping[str, tuple[Any, Any]] | None = None) -> HistoryEntry:
