@@ -47,12 +47,11 @@ from memgraph.model.events.store import (
     ranges_of,
 )
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.backup.archive import damaged
-from memgraph.store.backup.restoring import chain_of, fill
+from memgraph.store.backups import damaged
 from memgraph.store.opening import known_id, release, times_of
 from memgraph.store.purge.plan import records
-from memgraph.store.purge.receipts import FOLDER as RECEIPTS
-from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
+from memgraph.store.purge.purging import RECEIPTS, is_genuine, read_receipt, vectors_left
+from memgraph.store.restoring import chain_of, fill
 
 WitnessState = Literal["agrees", "missing", "damaged", "ahead", "behind", "other"]
 QUARANTINE = "quarantine"

@@ -24,11 +24,11 @@ from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Projections
-from memgraph.store.backup.making import Backups
+from memgraph.store.backups import Backups
 from memgraph.store.commit.records import VectorModel, Write, check_commit, check_model
 from memgraph.store.commit.writer import Writer
+from memgraph.store.curation import Curation
 from memgraph.store.deletions import Disclosures
-from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vectors import Vectors

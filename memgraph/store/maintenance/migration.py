@@ -45,7 +45,7 @@ from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, times_of
 from memgraph.store.purge.exports import FILE as EXPORTS
-from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+from memgraph.store.purge.purging import RECEIPTS
 from memgraph.store.replayed import replayed
 
 

@@ -21,7 +21,7 @@ import memgraph
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MemGraphError, MissingExtraError
 from memgraph.journal.key_providers import FileKeys
 from memgraph.store.backup import archive, making
-from memgraph.store.backup.archive import ArchiveWriter
+from memgraph.store.backups import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import VectorTable, copy_journal, cut_events, forget_journal, harm_event, lines_of, raw_lines

@@ -15,10 +15,10 @@ from memgraph.errors import BackupError, InvalidInputError, NotFoundError, Stora
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.records import FADED
 from memgraph.model.timestamps import to_iso
-from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.repair import drop_baseline, restore_journal
+from memgraph.store.restoring import restore
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import VectorTable, everything, harm_event, raw_lines
 

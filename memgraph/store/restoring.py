@@ -27,8 +27,7 @@ from memgraph.model.events.payload import Whole
 from memgraph.model.events.store import StoreRestored
 from memgraph.model.results.maintenance import RestoreResult
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.backup.archive import BackupFile, BackupManifest, damaged, reading, seals_of, unsealed
-from memgraph.store.backup.making import EVENTS
+from memgraph.store.backups import EVENTS, BackupFile, BackupManifest, damaged, reading, seals_of, unsealed
 from memgraph.store.opening import open_projector, open_store_journal, release, times_of
 
 _SETTINGS = "config.toml"

@@ -28,8 +28,7 @@ from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChan
 from memgraph.ports import Embedder, Row
 from memgraph.privacy import domain_of, known_domain, strictest
 from memgraph.store.commit.records import Write, payload_and_vector, scope_of
-from memgraph.store.editing.history import differences, field_changes, history, origin
-from memgraph.store.editing.undo import Undoing
+from memgraph.store.history import Undoing, differences, field_changes, history, origin
 from memgraph.store.states import Transitions
 
 EDITABLE = ("content", "title", "tags", "project_id", "valid_at", "invalid_at", "privacy_tier", "domain")
