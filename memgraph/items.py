@@ -452,7 +452,6 @@ class Items:
         return [Found(item, None) for item in items[offset:end]]
 
     def _ranked(self, query: str, items: Sequence[Item], most: int) -> Iterator[Found]:
-        """Yield the best items for a query."""
         of_memory = {one: item for item in items for one in item.memory_ids}
         wanted, found = 2 * most, dict[str, ScoredMemory]()
         while of_memory and most:
@@ -549,7 +548,6 @@ class Items:
             draft[number] = memory.model_copy(update={"embedding": vector})
 
     def _redacted(self, put: Put) -> str:
-        """Return the value as JSON without secrets."""
         place = [*put.namespace, put.key]
         if self._store.without_secrets(place) != place:
             raise InvalidInputError("looks like a secret, which is not stored", field="key")
@@ -577,7 +575,6 @@ def _check_search(filter: Mapping[str, Any] | None, limit: int, offset: int) -> 
 
 
 def _expires(row: Row) -> bool:
-    """Return whether a memory is of an item with a time to live."""
     return row.get("invalidation_reason") == EXPIRY and "invalid_at" in row
 
 

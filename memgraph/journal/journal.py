@@ -570,7 +570,6 @@ class Journal:
         return self._heads.read()
 
     def _compare(self, head: Head | None) -> None:
-        """Compare the journal with its head file."""
         if head is None:
             self._adopt()
             return

@@ -293,7 +293,6 @@ class CommandKeys(ListedKeys):
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the program, which was not waited for yet, and what it started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -378,7 +377,6 @@ def _parsed(data: bytes) -> Any:
 
 
 def _keys_of_file(path: Path, store_id: str, what: str, advice: str) -> list[SigningKey]:
-    """Return the keys of the document in a file; empty if there is no file."""
     try:
         with open_regular(path, follows_links=True) as file:
             data = file.read(MAX_DOCUMENT_BYTES + 1)

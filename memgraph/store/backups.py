@@ -541,7 +541,6 @@ class Backups(StorePart):
             raise BackupError("exists; choose another name, or replace it with --force", path=target)
 
     def _boundary(self) -> Boundary:
-        """Return the journal's end, and the state there."""
         with self._projector.reading():
             return Boundary(self._journal.tail, self._journal.named, f"{self._projector.projection.digest:064x}")
 

@@ -153,7 +153,6 @@ def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], prog
 
 
 def _open_tasks(journal: Journal) -> frozenset[str]:
-    """Return the names of the tasks that are neither closed nor archived."""
     workspace, start = beginning(journal)
     for commit in journal.replay(start):
         for event in commit.events:

@@ -289,7 +289,6 @@ class Curation(Undoing):
         *,
         made_by: Embedder | None = None,
     ) -> EditResult:
-        """Commit the events in the write scope of a memory."""
         events = self._writer.commit(scope_of(memory), writes, task_id=memory.task_id, actor="user", made_by=made_by)
         return EditResult(event=events[0].seq if events else None, memories=changed, unchanged=list(unchanged))
 

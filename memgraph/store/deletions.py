@@ -261,7 +261,10 @@ def undeletions(
         def is_there(other: str) -> bool:
             return other in restored or is_live(other)
 
-        undeleted = _undeleted(known, previous, is_there, _sound_vector(journal, known.row, model))
+        row, vector = known.row, None
+        if has_vector(row, model.name) and journal.vectors(*model).holds(row["vector_row"], row["vector_sha256"]):
+            vector = VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
+        undeleted = _undeleted(known, previous, is_there, vector)
         yield undeleted, _links(known, is_there)
         restored.add(memory_id)
 
@@ -328,13 +331,6 @@ def _after(previous: Mapping[str, str | None], memory_id: str, is_live: IsLive) 
         following[earlier].append(later)
     found = reached([memory_id], lambda one: () if one != memory_id and is_live(one) else following[one])
     return sorted(one for one in found if is_live(one))
-
-
-def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef | None:
-    """Return the place of a memory's vector, if it is of this model and undamaged."""
-    if not has_vector(row, model.name) or not journal.vectors(*model).holds(row["vector_row"], row["vector_sha256"]):
-        return None
-    return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
 
 
 def _undeleted(

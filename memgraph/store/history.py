@@ -297,7 +297,6 @@ def _revised(event: Event, changes: Mapping[str, tuple[Any, Any]]) -> str:
 
 
 def _reason(event: Event) -> str | None:
-    """Return why an event was made, as far as it says so."""
     payload = event.payload
     if isinstance(payload, MemoryAdded):
         return payload.memory.reason
@@ -372,7 +371,6 @@ def _related(reader: Reader, memory_id: str) -> list[tuple[str, str | None, str]
 
 
 def _made(journal: Journal, ids: list[str]) -> dict[str, HistoryEntry]:
-    """Return the events that added memories, by memory."""
     found: dict[str, HistoryEntry] = {}
     for memory_id, events in journal.histories(ids).items():
         for event in events:

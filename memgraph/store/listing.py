@@ -53,7 +53,6 @@ class Listings:
             return [one for one in self._reader.ids_from(beginning) if may[slot(one)]]
 
     def _read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Return those of some memories that are not deleted and that whoever reads may have."""
         with self._reader.frozen():
             may, slot = self._mask(), self._reader.index.slot
             there = [one for one in memory_ids if (place := slot(one)) >= 0 and may[place]]

@@ -190,7 +190,6 @@ def usage_factor(counts: Mapping[str, int]) -> float:
 
 
 def _said(used: bool | None, outcome: str | None) -> dict[str, int]:
-    """Return what one recall adds to a procedure's counts."""
     if used is None:
         return {}
     if not used:

@@ -342,7 +342,6 @@ def moment_of(when: When, *, field: str = "when") -> str:
 
 
 def _end_of_day(when: object) -> datetime | None:
-    """Return the last moment of a day or a week; None for other values."""
     if isinstance(when, str):
         text = when.strip()
         try:

@@ -354,7 +354,6 @@ class Projector:
         return True
 
     def _remove_former_graph(self) -> None:
-        """Remove the graph of a release that kept the rows in it."""
         for pattern in ("graph/memgraph.*", "graph/load-*", "graph/*.json", "graph.lock*"):
             for path in self._folder.glob(pattern):
                 clear(path)
@@ -369,7 +368,7 @@ class Projector:
         """Replay the verified journal up to an event into new rows and a new index, inside a transaction; return what shows them."""
         changes, projection = replayed(self.journal, until_seq, progress)
         made = self.rows.rebuild(changes, projection)
-        index, named = _index_of(changes), self.journal.named
+        index, named = index_of(changes), self.journal.named
 
         def show() -> None:
             self.named = named
@@ -447,8 +446,7 @@ class Projector:
         return True
 
     def _built(self) -> Index:
-        """Return the index of all rows."""
-        index = _index_of(self._checked_rows())
+        index = index_of(self._checked_rows())
         self._show(index, self.projection, self.rows.mark(self.projection.seq) or "")
         return index
 
@@ -510,7 +508,7 @@ class Projector:
             return True
 
 
-def _index_of(changes: Iterable[Change]) -> Index:
+def index_of(changes: Iterable[Change]) -> Index:
     """Return the index of these rows."""
     index = Index()
     rows, links = [], list[tuple[str, Key]]()

@@ -630,7 +630,6 @@ def _opened(config: AgentMemoryConfig, store_id: str) -> tuple[Database, Identit
 
 
 def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
-    """Refuse a backup of another store, and a place that is no store."""
     home = config.home
     if not config.server and (not home.is_dir() or not any(home.iterdir())):
         raise BackupError(f"there is no store at {home}: `memgraph restore` makes one from this backup", path=path)
@@ -751,23 +750,24 @@ def _changed(journal: Journal) -> JournalError:
 
 
 def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
-    """Return the record of an acceptance."""
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,
-        witnesses=[_accepted(one) for one in found.contradicting],
+        witnesses=[
+            AcceptedWitness(
+                kind="head",
+                state="other" if one.state == "behind" else one.state,
+                seq=one.seq,
+                signature=one.signature,
+            )
+            for one in found.contradicting
+        ],
         events_lost=len(found.lost),
         dropped_bytes=0,
         repaired_at=now,
         repaired_by=accepted_by,
         reason=reason,
     )
-
-
-def _accepted(witness: Witness) -> AcceptedWitness:
-    assert witness.state != "agrees", "what agrees is not accepted"  # noqa: S101
-    state = "other" if witness.state == "behind" else witness.state
-    return AcceptedWitness(kind="head", state=state, seq=witness.seq, signature=witness.signature)
 
 
 @contextmanager

@@ -348,7 +348,6 @@ def chain_of(paths: Sequence[str | Path], keys: KeyProvider, keys_home: Path) ->
 
 
 def _refuse_taken(home: Path) -> None:
-    """Refuse a place that holds anything."""
     try:
         is_free = not any(home.iterdir())
     except FileNotFoundError:
@@ -372,7 +371,6 @@ def _events_after(heads: HeadFile, head: Head) -> int:
 
 
 def _publish(folder: Path, home: Path) -> None:
-    """Give the finished store its place."""
     try:
         folder.rename(home)  # replaces an empty directory, nothing else
         sync_folder(home.parent)

@@ -285,7 +285,6 @@ class Rows:
                 write_private(self._note, self._seal.sealed(stamp))
 
     def _tallied(self, tx: Transaction) -> list[Any]:
-        """Return the tally of the rows that are there."""
         found = (tx.one(name, self._database.tenant) or () for name in ("tally_nodes", "tally_edges"))
         return list(chain.from_iterable(found))
 
@@ -396,7 +395,6 @@ class Rows:
 
 
 def _row(short_code: Callable[[bytes], int], table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
-    """Return a row that is what was written."""
     try:
         is_genuine = isinstance(body, bytes) and code == short_code(_coded(table, key, seq, body))
     except TypeError:  # a key that is no text

@@ -151,7 +151,6 @@ class Transitions(StorePart):
             return newer
 
     def _unsuperseding(self, older: StoredMemory, newer: Sequence[str]) -> list[Write]:
-        """Return the events of `unsupersede`."""
         writes: list[Write] = [
             MemoryUnlinked(source_id=one, relation="SUPERSEDES", target_id=older.id) for one in newer
         ]

@@ -595,13 +595,9 @@ class TaskReader:
         with reader.frozen():
             ids = reader.ranked_ids(self.mask() & reader.listed(), limit=None)
             ranked = self.store.read_memories(ids[: 10 * _NEGATIVE_READ])
-        warnings = [one.id for one in ranked if self._is_of_scope(one) and _warns(one)]
-        return self.memories(warnings[:_NEGATIVE_READ])
-
-    def _is_of_scope(self, memory: StoredMemory) -> bool:
-        """Return whether a memory is of the task, or of its project if it has one."""
-        is_of_project = self.project_id is not None and memory.project_id in (self.project_id, None)
-        return memory.task_id == self.task_id or is_of_project
+        projects = set() if self.project_id is None else {self.project_id, None}
+        of_scope = (one for one in ranked if one.task_id == self.task_id or one.project_id in projects)
+        return self.memories([one.id for one in of_scope if _warns(one)][:_NEGATIVE_READ])
 
     def _constraints(self) -> list[Pin]:
         """Return the constraints that a prompt of the task has: pins, and other pinned memories that are constraints."""
@@ -658,8 +654,6 @@ def _since(then: TaskSnapshot, now: TaskSnapshot) -> Iterator[str]:
 
 
 class _Section(NamedTuple):
-    """A part of the page."""
-
     heading: str
     rank: int
     lines: list[str]
@@ -796,7 +790,6 @@ def _text(text: str, longest: int) -> str:
 
 
 def _item(text: str, longest: int) -> str:
-    """Return a text that begins a list item."""
     return item(_text(text, longest))
 
 

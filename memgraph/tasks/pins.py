@@ -36,17 +36,11 @@ _REMOVED = "the pin was removed"
 
 @dataclass(frozen=True)
 class Pins:
-    """The pins of a store.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    uptime_s : callable
-        Returns the machine's monotonic time in seconds: setting the clock back does not prolong a token's life.
-    """
+    """The pins of a store."""
 
     store: AgentMemoryStore
     uptime_s: Callable[[], float] = time.monotonic
+    """The machine's monotonic time in seconds: setting the clock back does not prolong a token's life."""
 
     def upsert(
         self,
@@ -284,7 +278,6 @@ class Pins:
         return next((one for one in of_task if canonical_name(one.content) == wanted), None)
 
     def _held(self) -> Sequence[Pin]:
-        """Return the pins that hold: neither removed nor ended."""
         now = self.store.now()
         rows = [row for row in self.store.reader.every_record(PIN) if is_pin(row)]
         rows = sorted((row for row in rows if row.get("expires_at", now) >= now), key=lambda row: int(row["seq"]))

@@ -270,7 +270,6 @@ class Composer:
 
 
 def _only(context: AgentContext, is_kept: Callable[[StoredMemory], bool]) -> AgentContext:
-    """Return a context with some of its memories."""
     names = ("semantic_memories", "similar_episodes", "procedural_rules")
     return context.model_copy(update={name: [one for one in getattr(context, name) if is_kept(one)] for name in names})
 

@@ -115,7 +115,6 @@ class Auditing(StorePart):
     def _refusals(
         self, access: Access, operation: Operation, *, tier: PrivacyTier | None = None, domain: str | None = None
     ) -> Iterator[None]:
-        """Record a refusal raised in the block."""
         try:
             yield
         except PermissionDeniedError as error:

@@ -529,7 +529,6 @@ class Writer:
         return refs, lambda: stored.restore(dict(enumerate(vectors, start=first)))
 
     def _switch(self, vectors: Sequence[Vector]) -> list[Payload]:
-        """Return the event that sets the store's model, before its first vector."""
         if not vectors or self._projector.journal.named.model is not None:
             return []
         return [EmbeddingSwitched(model=self.model.name, dimension=self.model.dimension)]

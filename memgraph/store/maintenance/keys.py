@@ -117,7 +117,6 @@ def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, int]
 
 
 def _not_needed(every: KeyHistory, needed: KeyHistory) -> list[KeyEntry]:
-    """Return the keys that only archived events name."""
     ids = {use.key_id for use in needed.uses}
     return [
         KeyEntry(use.key_id, "archived", use.first_seq, then.first_seq - 1)
@@ -242,8 +241,13 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
         if is_used and isinstance(provider, FileKeys):
             key = provider.made_next(journal.store_id)
         elif active is None or is_used:
+            what = (
+                f"the active key {active.key_id} is already in use or was replaced; it is"
+                if active
+                else "there is no key"
+            )
             raise KeyMissingError(
-                f"{_found(active)} {key_place(provider, journal.store_id).where}: add a new version of the key there as the active one, "
+                f"{what} in {key_place(provider, journal.store_id).where}: add a new version of the key there as the active one, "
                 "keep the present one, and run `memgraph keys rotate` again"
             )
         else:
@@ -269,13 +273,6 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
             journal.ring.active = former
             raise
         return event
-
-
-def _found(active: SigningKey | None) -> str:
-    """Describe an active key that cannot become the next one, before its place."""
-    if active is None:
-        return "there is no key in"
-    return f"the active key {active.key_id} is already in use or was replaced; it is in"
 
 
 def reseal(

@@ -106,7 +106,6 @@ def is_kept(row: Row) -> bool:
 
 
 def _kind(row: Row) -> str:
-    """Return what a memory is counted as."""
     return "records" if row.get("source") in RECORD_SOURCES else str(row["type"])
 
 

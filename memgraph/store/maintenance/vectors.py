@@ -209,7 +209,6 @@ class Vectors(StorePart):
         )
 
     def _affected(self, damaged: Sequence[DamagedRow]) -> list[str]:
-        """Return the memories whose vectors these are, in row order."""
         with self._projector.reading():
             used = rows_in_use(self._projector.index)
             model = self._projector.named.model
@@ -440,7 +439,6 @@ class Vectors(StorePart):
 
 
 def _checked_batch(batch: object) -> int:
-    """Return the number of texts per model call after validation: an integer ≥ 1."""
     count: int = checked(Limit, batch, "batch")
     if count < 1:
         raise InvalidInputError("must be an integer of at least 1", field="batch", value=batch)

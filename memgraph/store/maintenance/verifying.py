@@ -27,7 +27,7 @@ from memgraph.model.base import Callback, Count, checked
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.projector import Projector
+from memgraph.store.projector import Projector, index_of
 from memgraph.store.query import StorePart
 
 Codes = NDArray[np.int64]
@@ -178,7 +178,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
                 _digests(projector, digest, recorded, found, progress)
         if deep:
             with found.timed("index"):
-                _index(projector, expected, found)
+                _index(projector, recorded, found)
         found.digest = f"{digest:064x}"
     return found
 
@@ -298,7 +298,6 @@ def _state(projector: Projector, digest: int, found: Verification) -> None:
 def _tables(
     projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification, progress: Progress | None
 ) -> None:
-    """Compare every row of every table."""
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
         count = 0
@@ -312,7 +311,6 @@ def _tables(
 
 
 def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
-    """Compare a table's rows, and yield each row's key."""
     seen: set[Key] = set()
     for key, row in _readable(projector, table, found):
         seen.add(key)
@@ -324,7 +322,6 @@ def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], fou
 
 
 def _readable(projector: Projector, table: str, found: Verification) -> Iterator[tuple[Key, Row]]:
-    """Yield the rows that can be read."""
     try:
         yield from projector.stored.scan(table)
     except GraphError as error:
@@ -342,13 +339,10 @@ def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verifi
             found.note(Difference("graph", table, _shown(key), column, "differs"))
 
 
-def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification) -> None:
-    """Compare the index with one newly built from the journal's rows."""
-    built = Index()
-    rows = sorted(expected.get("Memory", {}).values(), key=lambda row: row["seq"])
-    built.build(rows, ((table, key) for table in RELATION_CODE for key in expected.get(table, {})))
+def _index(projector: Projector, recorded: Recorded, found: Verification) -> None:
+    built = index_of(recorded.changes())
     built.use_vectors_of(projector.journal.named.model)
-    found.indexed = len(rows)
+    found.indexed = len(built)
     for memory_id, part, problem in differences(projector.index, built):
         found.note(Difference("index", part, memory_id, "", problem))
 

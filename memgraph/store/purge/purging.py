@@ -494,11 +494,9 @@ class Purging(StorePart):
         return plan
 
     def _remaining(self, plan: Plan) -> list[RemainingName]:
-        """Return the names that stay in the journal although they contain the words."""
         return remaining_names(self._journal.every_line(), plan.is_said)
 
     def _nothing(self, criteria: Criteria, plan: Plan) -> str:
-        """Return the message that there is nothing to purge."""
         if criteria.secrets:
             left = without_names(self._remaining(plan))
             return (
