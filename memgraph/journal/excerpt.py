@@ -66,13 +66,9 @@ class Excerpt(Journal):
 
         return both
 
-    def refuse(self) -> NoReturn:
-        """Raise the `ReadOnlyError` for a write."""
-        raise ReadOnlyError(self.why)
-
     def locked(self) -> NoReturn:
         """Raise `ReadOnlyError`: an excerpt is never written."""
-        self.refuse()
+        raise ReadOnlyError(self.why)
 
     def refused_writes(self) -> None:
         """Return None: an excerpt is never written, whatever the system allows."""

@@ -51,9 +51,8 @@ from memgraph.journal.envelope import (
     followed,
     seal,
     stored,
-    unseal,
     unseal_alone,
-    unseal_purged,
+    unseal_any,
 )
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keyring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
@@ -225,14 +224,10 @@ class Journal:
             if chain.seq == 0 and commit_id is None:
                 self._warn_if_unverified()
             key = key_of if self._ring else None
-            found: Event | PurgedHead
             try:
-                if line.is_purged:
-                    found, after = unseal_purged(line, chain, key)
-                    if not self.is_purged(found.seq):
-                        raise LineError("the payload is missing and no purge names it")
-                else:
-                    found, after = unseal(line, chain, key)
+                found, after = unseal_any(line, chain, key)
+                if isinstance(found, PurgedHead) and not self.is_purged(found.seq):
+                    raise LineError("the payload is missing and no purge names it")
             except LineError as error:
                 raise self._refused(error, chain) from None
             chain = after
@@ -424,8 +419,7 @@ class Journal:
 
     def purges(self) -> Iterator[tuple[int, MemoryPurged]]:
         """Iterate over the numbers and payloads of ``memory.purged`` events, each verified on its own; also of those after the tail."""
-        ring = self._ring
-        key: KeyOf | None = None if ring is None else lambda key_id: ring.verifying(key_id, None)
+        key: KeyOf | None = self._ring.verifying if self._ring else None
         for line in self.every_line_of(MemoryPurged.TYPE, until=_AT_ANY_TIME):
             try:
                 payload = unseal_alone(line, self.store_id, key).payload

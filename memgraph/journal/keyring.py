@@ -136,8 +136,8 @@ class KeyRing:
                     break
         return self._known.get(key_id)
 
-    def verifying(self, key_id: str, expected_id: str | None) -> SigningKey:
-        """Return the key that must verify an event, by the id that it names and that of the key in use there, or raise `ForeignKeyError`."""
+    def verifying(self, key_id: str, expected_id: str | None = None) -> SigningKey:
+        """Return the key that must verify an event, by the id that it names and that of the key in use there, if it is known, or raise `ForeignKeyError`."""
         expected = expected_id or key_id
         in_use = self.find(expected)
         if in_use is None:

@@ -13,7 +13,6 @@ from datetime import date, datetime, timedelta
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
-from memgraph.fold import fold
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.baseline import archive_row
 from memgraph.journal.envelope import Line
@@ -27,7 +26,7 @@ from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_store_journal, release, times_of
-from memgraph.store.replayed import State, adopt, beginning
+from memgraph.store.replayed import State, adopt, beginning, replayed
 from memgraph.store.store import AgentMemoryStore
 
 logger = logger_of(__name__)
@@ -153,11 +152,7 @@ def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], prog
 
 
 def _open_tasks(journal: Journal) -> frozenset[str]:
-    workspace, start = beginning(journal)
-    for commit in journal.replay(start):
-        for event in commit.events:
-            fold(workspace, event)
-    rows = [change.new for change in workspace.changes() if change.table == "Task" and change.new is not None]
+    rows = [one.new for one in replayed(journal, journal.tail.seq)[0] if one.table == "Task" and one.new is not None]
     return frozenset(str(row["name"]) for row in rows if row.get("status") in _OPEN)
 
 

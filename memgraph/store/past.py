@@ -41,7 +41,7 @@ import numpy as np
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.disk.folders import KeptViews, Lease
-from memgraph.errors import InvalidInputError, StorageError
+from memgraph.errors import InvalidInputError, ReadOnlyError, StorageError
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import Event
@@ -62,7 +62,7 @@ from memgraph.store.access.visibility import visible
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
 from memgraph.store.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.query import Reader, StorePart
 
 logger = logger_of(__name__)
 
@@ -159,28 +159,19 @@ class SharedViews:
                 shared.view.close()
 
 
-class Views:
-    """Creates views of a store's past in a folder. If the store is itself a view, `of` is its moment."""
+@dataclass(eq=False)
+class Views(StorePart):
+    """Creates views of a store's past in a folder."""
 
-    def __init__(
-        self,
-        config: AgentMemoryConfig,
-        projector: Projector,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        folder: Path,
-        of: Past | None = None,
-    ) -> None:
-        self._config = config
-        self._projector = projector
-        self._journal = projector.journal
-        self._reader = reader
-        self._now = now
-        self._kept = KeptViews(folder)
-        self._kept_of_agents = KeptViews(folder / "agents", most=MOST_OF_AGENTS)
+    _config: AgentMemoryConfig
+    _folder: Path
+    _of: Past | None
+    """The moment of the store, if it is itself a view."""
+
+    def __post_init__(self) -> None:
+        self._kept = KeptViews(self._folder)
+        self._kept_of_agents = KeptViews(self._folder / "agents", most=MOST_OF_AGENTS)
         self._shared = SharedViews()
-        self._of = of
 
     def open(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastView:
         """Return the journal, graph and index as of a moment."""
@@ -322,12 +313,8 @@ class PastView(NamedTuple):
 class NoWriter(Writer):
     """Rejects writes to an excerpt. A recall leaves no trace: recording one does nothing."""
 
-    def __init__(self, excerpt: Excerpt, projector: Projector, **parts: Any) -> None:
-        super().__init__(projector, **parts)
-        self._excerpt = excerpt
-
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        self._excerpt.refuse()
+        raise ReadOnlyError(self._projector.journal.why)  # type: ignore[attr-defined]
 
     commit = insert = import_memories = update = append_about = exclusive = note_uses = _refuse
 

@@ -25,8 +25,8 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, StoredM
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import epoch_days
-from memgraph.ports import Embedder, Key, Row
-from memgraph.store.commit.access import Mark, PendingAccess
+from memgraph.ports import Key, Row
+from memgraph.store.commit.access import Mark
 from memgraph.store.commit.records import check_model, has_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import (
@@ -61,32 +61,26 @@ class StorePart:
         return self._projector.journal
 
 
+@dataclass(eq=False)
 class Reader:
-    """Reads the current memories. Damaged vectors are logged once, unless it is a view's, which `tells_damage` says."""
+    """Reads the current memories."""
 
-    def __init__(
-        self,
-        projector: Projector,
-        *,
-        embedder: Callable[[], Embedder],
-        pending: PendingAccess,
-        now: Callable[[], str],
-        curve: ForgettingCurveConfig,
-        tells_damage: bool,
-    ) -> None:
-        self._projector = projector
-        self._embedder = embedder
-        self.tells_damage = tells_damage
-        self._pending = pending
-        self._now = now
-        self._curve = curve
-        self._search: VectorSearch | None = None
-        self._has_told_damage = False
-        self._touched: tuple[Index, Mark] | None = None
-        self.today: Callable[[], Disclosures | None] = lambda: None
-        """For a view of the past: what may be shown today. None if this is not a view."""
-        self.on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
-        self._deleted_sources = DeletedSources(projector.journal)
+    _projector: Projector
+    _writer: Writer
+    _now: Callable[[], str]
+    _curve: ForgettingCurveConfig
+    tells_damage: bool
+    """Damaged vectors are logged once, unless it is a view's."""
+    today: Callable[[], Disclosures | None] = lambda: None
+    """For a view of the past: what may be shown today. None if this is not a view."""
+    on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
+    _search: VectorSearch | None = None
+    _has_told_damage: bool = False
+    _touched: tuple[Index, Mark] | None = None
+
+    def __post_init__(self) -> None:
+        self._pending = self._writer.pending
+        self._deleted_sources = DeletedSources(self._projector.journal)
 
     @property
     def index(self) -> Index:
@@ -303,7 +297,7 @@ class Reader:
         `ModelMismatchError` if the store has switched to another model than it was opened with: the query is not comparable.
         """
         index = self.index
-        check_model(self._projector.named, self._embedder())
+        check_model(self._projector.named, self._writer.embedder)
         rows = index.column("vector_row")[slots]
         search, with_vector = self._vector_search(), rows >= 0
         if search is None:

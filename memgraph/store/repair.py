@@ -27,7 +27,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.journal import legacy
-from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
+from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal_alone, unseal_any
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.key_providers import FileKeys, configured_keys
@@ -542,7 +542,7 @@ def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = Fals
     later, known = 0, kept.seq
     for line in _readable(journal, kept.seq):
         with suppress(LineError, JournalError):
-            seq = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).seq
+            seq = unseal_alone(line, journal.store_id, journal.ring.verifying).seq
             later, known = later + 1, max(known, seq)
     named = [one.seq for one in (journal.named_by_head(), journal.named_by_row()) if one is not None]
     return Damage(
@@ -585,16 +585,11 @@ def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> I
         if line.seq <= end.seq:
             continue
         try:
-            if line.is_purged:
-                head, chain = unseal_purged(line, chain, lambda key_id: ring.verifying(key_id, None))
-                is_last = head.last
-            else:
-                event, chain = unseal(line, chain, lambda key_id: ring.verifying(key_id, None))
-                is_last = event.last
+            found, chain = unseal_any(line, chain, ring.verifying)
         except (LineError, JournalError):
             return
         run.append(line)
-        if is_last:
+        if found.last:
             yield from run
             run = []
 
@@ -663,7 +658,7 @@ def _known_purges(
         if line.type not in (MemoryPurged.TYPE, StoreRestored.TYPE):
             continue
         with suppress(LineError, JournalError):
-            said = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).payload
+            said = unseal_alone(line, journal.store_id, journal.ring.verifying).payload
             if isinstance(said, MemoryPurged):
                 purges[line.seq] = _KnownPurge(line.seq, said.purged_at, said.seqs(), said)
             elif isinstance(said, StoreRestored):

@@ -206,23 +206,20 @@ class AgentMemoryStore:
         embedder: Embedder,
         annotator: Annotator,
         refused: str,
-        writer_of: Callable[..., Writer] = Writer,
         view: PastView | None = None,
     ) -> None:
         self.config, self._place, self._projector, self._now, self._is_closed = config, place, projector, now, False
         self._release = view.release if view else partial(_close, projector)
         self._journal = journal = projector.journal
-        shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve}
-        self._writer = writer = writer_of(
-            projector, embedder=embedder, annotator=annotator, redacts=config.redact_secrets, **shared
+        make = Writer if view is None else NoWriter
+        self._writer = writer = make(
+            projector, embedder, annotator, now, config.forgetting_curve, config.redact_secrets
         )
-        self._reader = reader = Reader(
-            projector, embedder=lambda: writer.embedder, pending=writer.pending, tells_damage=view is None, **shared
-        )
+        self._reader = reader = Reader(projector, writer, now, config.forgetting_curve, view is None)
         self._listings = Listings(reader)
         parts = projector, writer, reader, now
         self._usage = Usage(*parts, RecallWatch(config, journal.store_id, now, is_silent=view is not None))
-        self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
+        self._views = Views(*parts, config, place.folder / "past", view and view.past)
         self._purging = Purging(*parts, config.home, self._views.close)
         self._verifying = Verifying(*parts, self._purging.complete_begun)
         self._projections = Projections(*parts, view.open.lease.check if view else lambda: None, refused)
@@ -469,7 +466,6 @@ class PastStore(AgentMemoryStore):
             embedder=embedder,
             annotator=RuleAnnotator(),
             refused=view.open.journal.why,
-            writer_of=partial(NoWriter, view.open.journal),
             view=view,
         )
         self._reader.today = cache(lambda: Disclosures(view.open.journal.every_event()))

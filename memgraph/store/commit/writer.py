@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby
 from typing import Any, TypeVar
@@ -97,32 +97,25 @@ _FIELD_OF_ALIAS = {
 }
 
 
+@dataclass(eq=False)
 class Writer:
     """Turns requests into events and appends them, with the pending access records.
 
     It validates, annotates, embeds, and sets the store's own fields. `append` and `append_all` require the writer lock.
     """
 
-    def __init__(
-        self,
-        projector: Projector,
-        *,
-        embedder: Embedder,
-        annotator: Annotator,
-        now: Callable[[], str],
-        curve: ForgettingCurveConfig,
-        redacts: bool,
-    ) -> None:
-        self._projector = projector
-        self.embedder = embedder
-        self._annotator = annotator
-        self._now = now
-        self._curve = curve
-        self._redacts = redacts
-        self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
-        self.notices: list[str] = []
+    _projector: Projector
+    embedder: Embedder
+    _annotator: Annotator
+    _now: Callable[[], str]
+    _curve: ForgettingCurveConfig
+    _redacts: bool
+    notices: list[str] = field(default_factory=list)
+    _made_ids: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.pending = PendingAccess(self.flush, self._curve, lambda: self._projector.projection.seq)
         self.tiers = Tiers(self.notice)
-        self._made_ids: set[str] = set()
 
     @property
     def model(self) -> VectorModel:
