@@ -1,23 +1,17 @@
 """A store as of a point in time, or as an agent may read it.
 
-A *view* is a store over an `Excerpt` of the journal, folded as usual: so it is a rebuild from fewer events, in another directory, and all
-reading works on it: rows, links, Cypher, index, recall, digest. Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no
-trace. Graph and index of a view are cached (see `Views`) under a key of moment, journal end and schema: a repeated question is answered at
-once, and never with an outdated answer.
+A *view* is a store over an `Excerpt` of the journal, folded as usual in another directory, so all reading works on it. Writing raises
+`ReadOnlyError`, and a recall leaves no trace. What is made of a view is cached (see `Views`) under a key of moment, journal end and schema, so
+that a repeated question is answered at once, and never with an outdated answer.
 
 Of all events, in the journal's order, a view of the past has those that had happened by the moment (or, with `recorded`, that had been
 recorded by then). Events about a memory that did not exist yet change nothing, as in any fold.
 
-- The time of an event is defined by `memgraph.fold.event_time`: a derived memory came with its latest source, and nothing
-  happened after it was recorded. In the order of recording, later values win; none of them reveals later facts.
-- The clock of a view stands at its moment. Relevance is that of the moment, and a memory recorded later that had happened by
-  then has not begun to fade (design §4: relevance and age of backfilled memories count from recording; time does not run
-  backwards).
-- Vectors are read from the store's own files for the store's current model, if a memory had the embedded text at the moment;
-  otherwise it is found by words.
-- The future is unknown: a moment later than now means now. A day means its end, in UTC.
-- Memories hidden or deleted since are readable: this is the store of that time. Pictures and exports, which are passed on, leave
-  them out (see `memgraph.store.access.visibility`).
+- The time of an event is defined by `memgraph.fold.event_time`. In the order of recording, later values win; none reveals later facts.
+- The clock of a view stands at its moment, and a memory recorded later that had happened by then has not begun to fade.
+- Vectors are the store's own, of its current model, if a memory had the embedded text at the moment; otherwise it is found by words.
+- A moment later than now means now. A day means its end, in UTC.
+- Memories hidden or deleted since are readable. Pictures and exports leave them out (see `memgraph.store.access.visibility`).
 
 An agent's view has only the events about memories that the agent may have, as the policy of each type states. What the agent may not have is
 not in its graph, index or journal, so lists, links, Cypher, pages, charts and exports of the view need no rule of their own. Of recalls only

@@ -160,12 +160,6 @@ def repair_store(
     number; and if the head in the database does not name the last event. Such a journal can be accepted as it is, in exactly the condition
     that a first call returned. The acceptance is recorded as an event (``journal.repaired``). A journal whose own events do not verify
     cannot be accepted: restore a backup.
-
-    Examples
-    --------
-    >>> found = repair_store(config)  # doctest: +SKIP
-    >>> len(found.lost), found.head  # doctest: +SKIP
-    >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
     if accept_head is not None and not isinstance(accept_head, Condition):

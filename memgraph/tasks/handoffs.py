@@ -48,7 +48,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
 from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask
-from memgraph.tasks.registry import LISTS, find_task, snapshot
+from memgraph.tasks.sessions import LISTS, find_task, snapshot
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.safe import visible_line
 
@@ -667,7 +667,9 @@ def rendered(page: ContinuityPage, *, max_tokens: int) -> ContinuityPage:
     """
     most = max_tokens * _CHARS_A_TOKEN
     longest = most // 4
-    head = _head(page)
+    task, who = page.task, f" for {_name(page.agent)}" if page.agent else ""
+    title = f"# Continuity: {_text(task.title, _TITLE_CHARS)}"
+    head = f"{title}\n\nTask {_name(task.task_id)} ({task.status}){who}, {_minute(page.generated_at)} UTC."
     sections = list(_sections(page, longest))
     left = most - len(head) - _REMARK_CHARS
     kept: dict[str, list[str]] = {}
@@ -690,15 +692,6 @@ def rendered(page: ContinuityPage, *, max_tokens: int) -> ContinuityPage:
         blocks.append(f"{omitted} {entries} left out{which} to keep within {max_tokens} tokens.")
     text = "\n\n".join(blocks)
     return page.model_copy(update={"text": text, "total_tokens": count_tokens(text), "is_cut": omitted > 0})
-
-
-def _head(page: ContinuityPage) -> str:
-    task = page.task
-    title = _text(task.title, _TITLE_CHARS)
-    who = f" for {_name(page.agent)}" if page.agent else ""
-    return (
-        f"# Continuity: {title}\n\nTask {_name(task.task_id)} ({task.status}){who}, {_minute(page.generated_at)} UTC."
-    )
 
 
 def _sections(page: ContinuityPage, longest: int) -> Iterator[_Section]:

@@ -27,7 +27,7 @@ from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past import When, moment_of
-from memgraph.tasks.registry import find_task
+from memgraph.tasks.sessions import find_task
 
 TOKEN_LIFE_S = 180
 """How long a request to remove a pin can be confirmed."""

@@ -33,8 +33,7 @@ from memgraph.retrieval.overview import project_overview, recent_memories, sessi
 from memgraph.retrieval.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of, task_of
-from memgraph.tasks.registry import find_task, has_task
-from memgraph.tasks.sessions import Working
+from memgraph.tasks.sessions import Working, find_task, has_task
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 

@@ -47,8 +47,7 @@ from memgraph.store.access.scope import Scope, of_or_none
 from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask
 from memgraph.tasks.prohibitions import asks_for_forbidden
-from memgraph.tasks.registry import list_tasks
-from memgraph.tasks.sessions import session_of, stack_with
+from memgraph.tasks.sessions import list_tasks, session_of, stack_with
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
