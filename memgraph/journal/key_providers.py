@@ -574,10 +574,7 @@ class VaultKeys(SecretManagerKeys):
             return None
         try:
             found = client.secrets.kv.v2.read_secret_version(
-                path,
-                version=int(version) if version else None,
-                mount_point=mount,
-                raise_on_deleted_version=True,
+                path, version=int(version) if version else None, mount_point=mount, raise_on_deleted_version=True
             )["data"]
         except InvalidPath:
             return None

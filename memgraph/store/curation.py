@@ -14,16 +14,7 @@ from memgraph.model.base import MAX_ITEMS, Name, checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
-from memgraph.model.memory import (
-    REASONS_OF,
-    AgentMemory,
-    Role,
-    StoredMemory,
-    Vector,
-    fields_with,
-    id_of,
-    parse_memory,
-)
+from memgraph.model.memory import REASONS_OF, AgentMemory, Role, StoredMemory, Vector, fields_with, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin
 from memgraph.ports import Embedder, Row
 from memgraph.privacy import domain_of, known_domain, strictest

@@ -744,10 +744,7 @@ def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None)
         signature=found.signature,
         witnesses=[
             AcceptedWitness(
-                kind="head",
-                state="other" if one.state == "behind" else one.state,
-                seq=one.seq,
-                signature=one.signature,
+                kind="head", state="other" if one.state == "behind" else one.state, seq=one.seq, signature=one.signature
             )
             for one in found.contradicting
         ],

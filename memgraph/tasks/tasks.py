@@ -82,12 +82,7 @@ class Tasks:
         return Handoffs(self.store)
 
     def continuity(
-        self,
-        task_id: str,
-        *,
-        agent: str | None = None,
-        justification: str | None = None,
-        max_tokens: int = PAGE_TOKENS,
+        self, task_id: str, *, agent: str | None = None, justification: str | None = None, max_tokens: int = PAGE_TOKENS
     ) -> ContinuityPage:
         """Return the page from which to continue a task in its present state; `handoffs.page` returns that of a handoff. It is no recall.
 

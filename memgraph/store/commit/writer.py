@@ -553,12 +553,7 @@ def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
     if not annotate:
         return lambda _memory: None
     return lambda memory: chain_of(
-        {
-            "type": memory.type,
-            "session_id": memory.session_id,
-            "project_id": memory.project_id,
-            "source": memory.source,
-        }
+        {"type": memory.type, "session_id": memory.session_id, "project_id": memory.project_id, "source": memory.source}
     )
 
 

@@ -26,16 +26,7 @@ from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.legacy import KEPT
-from memgraph.journal.opening import (
-    Identity,
-    add_store,
-    id_of,
-    identify,
-    identity_in,
-    is_store,
-    opened,
-    refuse_foreign,
-)
+from memgraph.journal.opening import Identity, add_store, id_of, identify, identity_in, is_store, opened, refuse_foreign
 from memgraph.journal.sql import MOVED, Transaction
 from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, checked

@@ -300,25 +300,19 @@ def _tables(
 ) -> None:
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
-        count = 0
-        for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
-            if progress and count % _STEP == 0:
-                progress(found.nodes + found.edges + count, total)
+        wanted, seen = expected.get(name, {}), set[Key]()
+        for key, row in _readable(projector, name, found):
+            seen.add(key)
+            _compare(name, key, row, wanted.get(key), found)
+            if progress and len(seen) % _STEP == 0:
+                progress(found.nodes + found.edges + len(seen), total)
+        for key in wanted:
+            if key not in seen:
+                found.note(Difference("graph", name, _shown(key), "", "missing"))
         if table.ends:
-            found.edges += count
+            found.edges += len(seen)
         else:
-            found.nodes += count
-
-
-def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
-    seen: set[Key] = set()
-    for key, row in _readable(projector, table, found):
-        seen.add(key)
-        _compare(table, key, row, expected.get(key), found)
-        yield key
-    for key in expected:
-        if key not in seen:
-            found.note(Difference("graph", table, _shown(key), "", "missing"))
+            found.nodes += len(seen)
 
 
 def _readable(projector: Projector, table: str, found: Verification) -> Iterator[tuple[Key, Row]]:
