@@ -53,7 +53,7 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
-    def vectors(self, model: str, dimension: int) -> Vectors:
+    def vectors(self, model: str, dimension: int | None = None) -> Vectors:
         """Return the vectors of a model: the journal's own."""
         return self._of.vectors(model, dimension)
 

@@ -499,8 +499,9 @@ class Journal:
             found = tx.one("sizes", *[self.database.tenant] * 3)
         return Sizes(*(int(one or 0) for one in found or (0, 0, 0)))
 
-    def vectors(self, model: str, dimension: int) -> Vectors:
-        """Return the vectors of a model."""
+    def vectors(self, model: str, dimension: int | None = None) -> Vectors:
+        """Return the vectors of a model, by default with the dimension that the events state."""
+        dimension = dimension or self.named.dimension_of(model) or 0
         found = self._vectors.get(model)
         if found is None or found.dimension != dimension:
             found = self._vectors[model] = Vectors(self.database, self.home / "cache", model, dimension, self.seal)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Any, BinaryIO, Self, cast
+from typing import IO, Annotated, Any, BinaryIO, NamedTuple, Self, cast
 from uuid import uuid4
 
 import orjson
@@ -45,6 +45,8 @@ from memgraph.ports import KeyProvider, Progress
 from memgraph.store.opening import release
 from memgraph.store.query import StorePart
 
+logger = logger_of(__name__)
+
 SealFor = Callable[[str, str], Seal]
 """Returns the seal for a store's id and the id of its key, or raises the error for one that it does not have."""
 FORMAT = 2
@@ -53,6 +55,16 @@ MAX_BYTES = 8 << 20
 PURPOSE = "backup"
 """What the seal of manifests is for: see `Journal.seal`."""
 _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+ZSTD, GZIP = ".tar.zst", ".tar.gz"
+_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_BLOCK_BYTES = 1 << 20
+_TAR_BLOCK_BYTES = 512
+_TAR_END_BYTES = 2 * tarfile.RECORDSIZE
+"""Most zeros after the last file: tar pads to whole records."""
+_MOST_WINDOW_BYTES = 64 << 20
+"""Most memory that a zstd frame may ask for; ours need 8 MB."""
+EVENTS = "events.jsonl"
+_MOST_TRIES = 3
 
 
 def _place(name: str) -> str:
@@ -161,16 +173,6 @@ def seals_of(keys: KeyProvider, keys_home: Path, path: Path) -> SealFor:
 def damaged(path: Path, reason: str) -> BackupError:
     """Return the error for a backup that cannot be trusted."""
     return BackupError(f"the backup is damaged: {reason}; use another one", path=path)
-
-
-ZSTD, GZIP = ".tar.zst", ".tar.gz"
-_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_BLOCK_BYTES = 1 << 20
-_TAR_BLOCK_BYTES = 512
-_TAR_END_BYTES = 2 * tarfile.RECORDSIZE
-"""Most zeros after the last file: tar pads to whole records."""
-_MOST_WINDOW_BYTES = 64 << 20
-"""Most memory that a zstd frame may ask for; ours need 8 MB."""
 
 
 def check_name(path: Path) -> None:
@@ -419,14 +421,7 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-logger = logger_of(__name__)
-
-EVENTS = "events.jsonl"
-_MOST_TRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(NamedTuple):
     """The journal's end in a backup, what the events up to there state about vectors, and the digest of the state."""
 
     chain: Chain
@@ -434,8 +429,7 @@ class Boundary:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """The backup that an incremental one continues."""
 
     backup_id: str
@@ -444,8 +438,7 @@ class Base:
     vectors: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A file of a backup: what the manifest says of it, and its bytes."""
 
     file: BackupFile

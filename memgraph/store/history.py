@@ -98,6 +98,13 @@ _RELATIONS = {
 """What a link says of the memory at one end, by whether it leads outward."""
 _RANK = {relation: rank for rank, (relation, _) in enumerate(_RELATIONS)}
 """Order of the links: that with the lowest number names a memory."""
+REVERSIBLE = types_where(lambda policy: policy.irreversible is None)
+_ACTS = types_where(lambda policy: policy.irreversible is None or policy.is_act)
+_IN_GENERAL = {UPKEEP.irreversible, TaskPayload.POLICY.irreversible}
+"""Reasons that say nothing about the one event."""
+_MAINTAINED = KEPT_FIELDS | {"floor"}
+_IF_UNTOUCHED = ("relevance_anchor", "relevance_at")
+_SHOWN = 5
 
 
 class RecordedCommit(NamedTuple):
@@ -432,15 +439,6 @@ def _places(memory: StoredMemory, sources: Mapping[str, str]) -> Iterable[Source
         else:
             place = part
         yield SourcePlace(reference=reference, source=sources.get(build or reference), place=place)
-
-
-REVERSIBLE = types_where(lambda policy: policy.irreversible is None)
-_ACTS = types_where(lambda policy: policy.irreversible is None or policy.is_act)
-_IN_GENERAL = {UPKEEP.irreversible, TaskPayload.POLICY.irreversible}
-"""Reasons that say nothing about the one event."""
-_MAINTAINED = KEPT_FIELDS | {"floor"}
-_IF_UNTOUCHED = ("relevance_anchor", "relevance_at")
-_SHOWN = 5
 
 
 class Undoing(StorePart):

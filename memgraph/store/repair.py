@@ -353,7 +353,7 @@ def restore_journal(
                 )
                 commits = journal.append([CommitDraft("system", [record, *again], actor="user")], now)
             for model in journal.named.rows:  # what the caches hold may be of the history that was replaced
-                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
+                journal.vectors(model).forget()
             journal.accept_end()
     finally:
         journal.close()
@@ -705,14 +705,14 @@ def _purged_again(
             )
         )
         for model, rows in vectors.items():
-            journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
+            journal.vectors(model).remove(rows)
     journal.erase(seqs | back)
     wanted: dict[str, list[int]] = defaultdict(list)
     for _, purged in journal.purges():
         for one in purged.vectors:
             wanted[one.model] += one.rows
     for model, row in list(vectors_left(journal, wanted)):
-        journal.vectors(model, journal.named.dimension_of(model) or 0).remove([row])
+        journal.vectors(model).remove([row])
     return again, back
 
 

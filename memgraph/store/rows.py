@@ -34,6 +34,12 @@ _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
 _Checked = Callable[..., Row]
 """Makes a row of what the database has, or raises a `GraphError`."""
+BULK_FROM = 1_000
+"""Number of memories or events from which a write counts as bulk."""
+_TURN_S = 0.0005
+_lock = threading.Lock()
+_before: list[float] = []
+"""The interpreter's original switch interval, one entry for each block that has shortened it."""
 
 
 class _Kinds(NamedTuple):
@@ -464,14 +470,6 @@ def _damage_as_graph_errors() -> Iterator[None]:
 
 def _refuse(error: GraphError) -> NoReturn:
     raise error
-
-
-BULK_FROM = 1_000
-"""Number of memories or events from which a write counts as bulk."""
-_TURN_S = 0.0005
-_lock = threading.Lock()
-_before: list[float] = []
-"""The interpreter's original switch interval, one entry for each block that has shortened it."""
 
 
 @contextmanager

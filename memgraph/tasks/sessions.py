@@ -68,6 +68,7 @@ _LATER = frozenset({"closed_seq", "closed_at", "resolution"})
 """Fields of an item that say what happened after it held."""
 _NO_WORD = re.compile(r"[^\w.]+")
 _ID_CHARS = 48
+_Ttl = Annotated[float, Field(gt=0.0, le=366 * 86_400.0, allow_inf_nan=False)]
 
 
 def find_task(store: AgentMemoryStore, task_id: str) -> Task:
@@ -260,9 +261,6 @@ def session_of(session_id: str, row: Row, now: str) -> SessionTasks:
         mismatches=row.get("mismatches", 0),
         rejected=rejected,
     )
-
-
-_Ttl = Annotated[float, Field(gt=0.0, le=366 * 86_400.0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,10 @@ _FIELD_OF_ALIAS = {
     for name, field in kind.model_fields.items()
     if field.alias
 }
+_reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
+_MOST_COMMITS = 256
+"""Commits of one request that are looked for. A request that made more has made one of the first."""
+_names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
 
 
 @dataclass(eq=False)
@@ -602,12 +606,6 @@ class Tiers:
             self._notice(
                 "a private memory has no domain, so no agent may have it; `memgraph edit ID --domain NAME` gives it one"
             )
-
-
-_reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
-_MOST_COMMITS = 256
-"""Commits of one request that are looked for. A request that made more has made one of the first."""
-_names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
 
 
 @contextmanager

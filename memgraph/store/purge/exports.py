@@ -23,6 +23,15 @@ logger = logger_of(__name__)
 FILE = "exports.json"
 _MOST = 1_000
 """Maximum number of files that are remembered; the oldest are forgotten first."""
+ANSWERS = "server/answers.sqlite"
+_REMOVED = "This was carried out; a purge has removed the answer."
+_BUSY_S = 10.0
+_TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+  id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, request_id TEXT NOT NULL, seq INTEGER NOT NULL, began REAL NOT NULL,
+  status INTEGER, answer BLOB
+) WITHOUT ROWID
+"""
 
 
 def known_exports(home: Path) -> list[KnownExport]:
@@ -72,17 +81,6 @@ def _set_aside(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.damaged{number or ''}") for number in count())
     aside = next(one for one in names if not os.path.lexists(one))
     return path.rename(aside)
-
-
-ANSWERS = "server/answers.sqlite"
-_REMOVED = "This was carried out; a purge has removed the answer."
-_BUSY_S = 10.0
-_TABLE = """
-CREATE TABLE IF NOT EXISTS answers (
-  id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, request_id TEXT NOT NULL, seq INTEGER NOT NULL, began REAL NOT NULL,
-  status INTEGER, answer BLOB
-) WITHOUT ROWID
-"""
 
 
 def open_answers(path: Path) -> sqlite3.Connection:

@@ -53,9 +53,17 @@ from memgraph.store.query import StorePart
 from memgraph.store.replayed import renew_baseline
 from memgraph.text.cutting import preview
 
+logger = logger_of(__name__)
+
 RECEIPTS = "receipts"
 _PURPOSE = "purge receipt"
 MAX_BYTES = 64 << 20
+_PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
+_FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
+"""Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
+_BUSY_S = 10.0
+_TEMPORARY = (".*.tmp", "*/.*.tmp")
+"""What killed processes left."""
 
 
 def receipt_of(
@@ -188,7 +196,7 @@ def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iter
     """Yield the model and number of each of these purged rows that holds something which no later event has put there."""
     named = NamedRows.of_lines(journal.lines()) if vectors else NamedRows()
     for model, rows in vectors.items():
-        file = journal.vectors(model, journal.named.dimension_of(model) or 0)
+        file = journal.vectors(model)
         yield from ((model, row) for row in rows if any(file.stored(row)) and not named.is_used(model, row))
 
 
@@ -216,15 +224,6 @@ def _ids(said: MemoryPurged | PurgeReceipt) -> list[list[str]]:
 
 def _signed(receipt: PurgeReceipt) -> bytes:
     return orjson.dumps(receipt.model_dump(mode="json", exclude={"code"}), option=orjson.OPT_SORT_KEYS)
-
-
-logger = logger_of(__name__)
-_PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
-_FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
-"""Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
-_BUSY_S = 10.0
-_TEMPORARY = (".*.tmp", "*/.*.tmp")
-"""What killed processes left."""
 
 
 @dataclass(eq=False)
@@ -418,7 +417,7 @@ class Purging(StorePart):
         with journal.committing() as tx:
             renew_baseline(journal, tx, seqs, self._now(), f"memgraph {release()}")
         for model, rows in vectors.items():
-            journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
+            journal.vectors(model).remove(rows)
         journal.remove_unnamed_vectors()
 
     def _complete(self, purges: Sequence[tuple[int, MemoryPurged]]) -> list[PurgeReceipt]:
@@ -441,7 +440,7 @@ class Purging(StorePart):
                 projector.rebuild()
             is_complete = projector.forget(erases=is_here)
             for model in journal.named.rows:  # last: a read that began before may have made a cache again
-                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
+                journal.vectors(model).forget()
             receipts = [
                 receipt_of(
                     journal,
