@@ -145,7 +145,7 @@ def rotate_key(
     keys: KeyProvider | None = None,
     clock: Clock | None = None,
 ) -> KeyRotated:
-    """Change the key that signs a store, and return the event that records it. See `memgraph.store.maintenance.keys`."""
+    """Change the key that signs a store, and return the event that records it."""
     config = config or load_config()
     id_of(config.home, config.server)
     provider, now = keys or configured_keys(config), times_of(clock)
@@ -161,7 +161,7 @@ def reseal_store(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> JournalResealed:
-    """Sign all events of a store anew with its present key, and return the event that records it. See `memgraph.store.maintenance.keys`."""
+    """Sign all events of a store anew with its present key, and return the event that records it."""
     config = config or load_config()
     id_of(config.home, config.server)
     now = times_of(clock)
