@@ -75,10 +75,10 @@ class Reader:
     """For a view of the past: what may be shown today. None if this is not a view."""
     on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
     _search: VectorSearch | None = None
-    _has_told_damage: bool = False
     _touched: tuple[Index, Mark] | None = None
 
     def __post_init__(self) -> None:
+        self._has_told_damage = not self.tells_damage
         self._pending = self._writer.pending
         self._deleted_sources = DeletedSources(self._projector.journal)
 
@@ -337,10 +337,9 @@ class Reader:
             index = self.index
             rows = index.column("vector_row")[index.column("is_live")]
             count = int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
-        if self.tells_damage and not self._has_told_damage:
-            for text in damage_notice(count):
-                self._has_told_damage = True
-                logger.warning("%s", text)
+        if count and not self._has_told_damage:
+            self._has_told_damage = True
+            logger.warning("%s", *damage_notice(count))
         return count
 
     def refresh_vectors(self) -> None:

@@ -63,6 +63,7 @@ class PendingAccess:
         self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
         self._used: list[str] = []
+        self._taken: Taken | None = None
         self._timer: threading.Timer | None = None
         self._is_told = False
 
@@ -98,10 +99,15 @@ class PendingAccess:
         """Return the events to commit, computed from the rows under the writer lock. The uses stay until `forget`."""
         effects = self.effects(rows)
         payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
-        return Taken(payloads, {one: len(uses) for one, uses in self._uses.items()}, len(self._others))
+        taken = Taken(payloads, {one: len(uses) for one, uses in self._uses.items()}, len(self._others))
+        self._taken = taken
+        return taken
 
     def forget(self, taken: Taken) -> None:
-        """Forget the uses whose events the rows include from now on."""
+        """Forget the uses whose events the rows include from now on. Idempotent."""
+        if self._taken is not taken:
+            return
+        self._taken = None
         later = {one: uses[taken.uses.get(one, 0) :] for one, uses in self._uses.items()}
         self._uses = {one: uses for one, uses in later.items() if uses}
         self._used = [one for one, uses in self._uses.items() for _ in uses]

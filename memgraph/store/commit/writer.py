@@ -500,7 +500,14 @@ class Writer:
             with self._projector.view:
                 recorded()  # uses of memories that are deleted by now
             return []
-        return self._projector.append(drafts, self._now(), first=write, then=recorded)[len(first.payloads) :]
+        before = self._projector.journal.tail.seq
+        try:
+            return self._projector.append(drafts, self._now(), first=write, then=recorded)[len(first.payloads) :]
+        except BaseException:
+            if self._projector.journal.tail.seq != before:  # they are recorded, and must not be counted twice
+                with self._projector.view:
+                    recorded()
+            raise
 
     def _check(self, drafts: Sequence[CommitDraft]) -> None:
         """Refuse what may not be recorded, at the rows as they are."""
