@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # for type checkers, which do not see what `__getattr__` retu
     from memgraph.retrieval import format_context_for_prompt as format_context_for_prompt
     from memgraph.retrieval import task_context as task_context
     from memgraph.store import AgentMemoryStore as AgentMemoryStore
-    from memgraph.store.backup.restoring import restore as restore
+    from memgraph.store.restoring import restore as restore
 
 _NAMES = {
     "memgraph.commands": "MemoryCommands",
@@ -66,7 +66,7 @@ _NAMES = {
     "memgraph.ports": "Annotator Clock Embedder Extractor KeyProvider LanguageModel",
     "memgraph.retrieval": "MemoryRetrieval create_enriched_system_prompt format_context_for_prompt task_context",
     "memgraph.store": "AgentMemoryStore",
-    "memgraph.store.backup.restoring": "restore",
+    "memgraph.store.restoring": "restore",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -195,19 +195,8 @@ class Items:
     An item is absent when it was deleted, when its time to live has ended, and when a user has forgotten or invalidated it. What sleep
     finds out about its text takes it out of recalls, but not from here.
 
-    Parameters
-    ----------
-    agent, justification : str, optional
-        Who reads and writes, with its permissions from the settings.
-    project : str, optional
-        The project that items belong to. Projects have separate items.
-    domain : str, optional
-        The domain of stored items, which decides their privacy tier; without one they are public.
-
-    Raises
-    ------
-    PermissionDeniedError
-        The agent may not read or not store memories of the domain. It is recorded.
+    Projects have separate items. The domain of stored items decides their privacy tier; without one they are public. An agent that may not read
+    or not store memories of the domain is refused with a `PermissionDeniedError`, which is recorded.
     """
 
     def __init__(
@@ -263,13 +252,6 @@ class Items:
         """Make changes in one commit, all or none; of several for one place the last counts.
 
         A changed item keeps its memories, with their history, as far as it has as many parts.
-
-        Raises
-        ------
-        InvalidInputError
-            A place or value cannot be stored.
-        PermissionDeniedError
-            An item to be replaced belongs to what the agent may not have.
         """
         last: dict[Place, Put] = {}
         for put in puts:
@@ -452,7 +434,6 @@ class Items:
         return [Found(item, None) for item in items[offset:end]]
 
     def _ranked(self, query: str, items: Sequence[Item], most: int) -> Iterator[Found]:
-        """Yield the best items for a query."""
         of_memory = {one: item for item in items for one in item.memory_ids}
         wanted, found = 2 * most, dict[str, ScoredMemory]()
         while of_memory and most:
@@ -549,7 +530,6 @@ class Items:
             draft[number] = memory.model_copy(update={"embedding": vector})
 
     def _redacted(self, put: Put) -> str:
-        """Return the value as JSON without secrets."""
         place = [*put.namespace, put.key]
         if self._store.without_secrets(place) != place:
             raise InvalidInputError("looks like a secret, which is not stored", field="key")
@@ -570,23 +550,17 @@ class Items:
 
 
 def _check_search(filter: Mapping[str, Any] | None, limit: int, offset: int) -> None:
-    check_filter(filter)
+    for name, wanted in (filter or {}).items():
+        if isinstance(wanted, Mapping) and (unknown := [one for one in wanted if one not in OPERATORS]):
+            problem = f"must be one of {', '.join(OPERATORS)}"
+            raise InvalidInputError(problem, field=f"filter.{name}", value=unknown[0])
     for name, number in (("limit", limit), ("offset", offset)):
         if not isinstance(number, int) or number < 0:
             raise InvalidInputError("must be an integer of at least 0", field=name, value=number)
 
 
 def _expires(row: Row) -> bool:
-    """Return whether a memory is of an item with a time to live."""
     return row.get("invalidation_reason") == EXPIRY and "invalid_at" in row
-
-
-def check_filter(filter: Mapping[str, Any] | None) -> None:
-    """Reject an unknown operator."""
-    for name, wanted in (filter or {}).items():
-        if isinstance(wanted, Mapping) and (unknown := [one for one in wanted if one not in OPERATORS]):
-            problem = f"must be one of {', '.join(OPERATORS)}"
-            raise InvalidInputError(problem, field=f"filter.{name}", value=unknown[0])
 
 
 def matches(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:

@@ -17,7 +17,7 @@ from memgraph.ports import Progress
 from memgraph.privacy import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import INCLUDABLE, shown
-from memgraph.store.commit.vectors import VectorModel
+from memgraph.store.commit.records import VectorModel
 
 T = TypeVar("T")
 _READ_AT_ONCE = 1_000

@@ -16,7 +16,7 @@ from memgraph.model.results.curation import EditResult, HistoryEntry, Origin, Un
 from memgraph.model.similarity import cosine_similarity
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
-from memgraph.store.editing.curation import Edit
+from memgraph.store.curation import Edit
 from memgraph.store.states import archiving, invalidating
 
 _Depth = Annotated[int, Field(ge=0, le=20, strict=True)]

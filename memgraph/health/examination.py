@@ -41,8 +41,8 @@ from memgraph.index.supersession import superseded
 from memgraph.journal import legacy
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys, configured_keys
-from memgraph.journal.keys.ring import KeyRing, check_presence, check_validity, key_place, name_of
+from memgraph.journal.key_providers import FileKeys, configured_keys
+from memgraph.journal.keyring import KeyRing, check_presence, check_validity, key_place, name_of
 from memgraph.journal.opening import FILE, id_of, is_store, lost_journal, made_from_events, refuse_foreign
 from memgraph.journal.sql import DamagedDatabaseError
 from memgraph.journal.vectors import NamedVectors
@@ -65,8 +65,8 @@ from memgraph.ports import Embedder, Key, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.maintenance.verifying import Verification, inspect
 from memgraph.store.opening import open_projector, place_of, times_of
-from memgraph.store.projection.bulk import no_collections
 from memgraph.store.repair import QUARANTINE, Condition, Unwitnessed, as_stored, condition_of
+from memgraph.store.rows import no_collections
 from memgraph.store.store import PastStore
 
 SAMPLE = 50

@@ -69,7 +69,8 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
         temporary.replace(path)
         _sweep(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be none
+            temporary.unlink()
         raise StorageError(f"the index cannot be saved: {error.strerror}", path=path) from None
     index.changed = 0
 

@@ -20,7 +20,7 @@ import orjson
 
 from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.envelope import Chain, Line, LineError, canonical, parsed
-from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse
+from memgraph.journal.keyring import KeyHistory, KeyRing, KeyUse
 from memgraph.journal.vectors import NamedVectors
 from memgraph.ports import Key, Row, SigningKey
 

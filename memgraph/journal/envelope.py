@@ -284,6 +284,11 @@ def unseal_purged(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> t
     return PurgedHead(head["seq"], head["commit_id"], head["last"]), after
 
 
+def unseal_any(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event | PurgedHead, Chain]:
+    """Verify one line, purged or not, against the chain, and return what it holds. Raises as `unseal` does."""
+    return unseal_purged(line, chain, key) if line.is_purged else unseal(line, chain, key)
+
+
 def unseal_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> Event:
     """Verify one line without the line before it, and return its event. Raises as `unseal` does."""
     return unseal(line, _before(line, store_id), key)[0]

@@ -53,7 +53,7 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
-    def vectors(self, model: str, dimension: int) -> Vectors:
+    def vectors(self, model: str, dimension: int | None = None) -> Vectors:
         """Return the vectors of a model: the journal's own."""
         return self._of.vectors(model, dimension)
 
@@ -66,13 +66,9 @@ class Excerpt(Journal):
 
         return both
 
-    def refuse(self) -> NoReturn:
-        """Raise the `ReadOnlyError` for a write."""
-        raise ReadOnlyError(self.why)
-
     def locked(self) -> NoReturn:
         """Raise `ReadOnlyError`: an excerpt is never written."""
-        self.refuse()
+        raise ReadOnlyError(self.why)
 
     def refused_writes(self) -> None:
         """Return None: an excerpt is never written, whatever the system allows."""
@@ -111,9 +107,9 @@ class Excerpt(Journal):
         for event in self.events_after(0):
             yield self._written(event)
 
-    def lines_of(self, *types: str) -> Iterator[Line]:
-        """Iterate over the kept lines of events of some types, type by type."""
-        lines = list(self.lines())
+    def lines_of(self, *types: str, holding: bytes = b"") -> Iterator[Line]:
+        """Iterate over the kept lines of events of some types whose payloads hold some bytes, type by type."""
+        lines = [line for line in self.lines() if holding in (line.payload or b"")]
         for type_ in types:
             yield from (line for line in lines if line.type == type_)
 

@@ -6,13 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from memgraph.disk.files import (
-    make_private_file,
-    make_private_folder,
-    storage_errors,
-    write_private,
-    write_small,
-)
+from memgraph.disk.files import make_private_file, make_private_folder, storage_errors, write_private, write_small
 from memgraph.errors import JournalError, StorageError
 
 _RECORD_BYTES = 128

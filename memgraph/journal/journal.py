@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,12 +51,11 @@ from memgraph.journal.envelope import (
     followed,
     seal,
     stored,
-    unseal,
     unseal_alone,
-    unseal_purged,
+    unseal_any,
 )
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
+from memgraph.journal.keyring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
 from memgraph.journal.sql import Database, FullDatabaseError, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
@@ -67,6 +67,7 @@ logger = logger_of(__name__)
 _BATCH = 1_000
 """Events that are read in one transaction: a long replay holds up nobody."""
 _AT_ANY_TIME = 1 << 62
+_ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 class ReplacedJournalError(JournalError):
@@ -223,14 +224,10 @@ class Journal:
             if chain.seq == 0 and commit_id is None:
                 self._warn_if_unverified()
             key = key_of if self._ring else None
-            found: Event | PurgedHead
             try:
-                if line.is_purged:
-                    found, after = unseal_purged(line, chain, key)
-                    if not self.is_purged(found.seq):
-                        raise LineError("the payload is missing and no purge names it")
-                else:
-                    found, after = unseal(line, chain, key)
+                found, after = unseal_any(line, chain, key)
+                if isinstance(found, PurgedHead) and not self.is_purged(found.seq):
+                    raise LineError("the payload is missing and no purge names it")
             except LineError as error:
                 raise self._refused(error, chain) from None
             chain = after
@@ -313,11 +310,34 @@ class Journal:
             if not line.is_purged:
                 yield line
 
-    def lines_of(self, *types: str) -> Iterator[Line]:
-        """Iterate over the lines of events of some types, but purged ones, type by type."""
+    def lines_of(self, *types: str, holding: bytes = b"") -> Iterator[Line]:
+        """Iterate over the lines of events of some types whose payloads hold some bytes, but purged ones, type by type.
+
+        A payload is canonical JSON, so none is missed; text in a memory cannot imitate a field, because its quotation marks are escaped.
+        """
         self._warn_if_unverified()
         for type_ in types:
-            yield from (line for line in self.every_line_of(type_) if not line.is_purged)
+            yield from (
+                line for line in self.every_line_of(type_) if line.payload is not None and holding in line.payload
+            )
+
+    def events_of(self, *types: str, holding: bytes = b"") -> list[Event]:
+        """Return the events of the same lines in order, each verified on its own."""
+        return [self.event(line) for line in sorted(self.lines_of(*types, holding=holding), key=lambda line: line.seq)]
+
+    def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
+        """Return the events that refer to some memories, by id; one pass for any number of ids."""
+        found: dict[str, list[Event]] = {one: [] for one in memory_ids}
+        needles = {one.encode(): one for one in memory_ids}
+        for line in self.lines() if needles else ():
+            payload = line.payload or b""
+            if len(needles) == 1:
+                named = [needle for needle in needles if needle in payload]
+            else:
+                named = list(needles.keys() & set(_ID.findall(payload)))
+            for one in named:
+                found[needles[one]].append(self.event(line))
+        return found
 
     def every_line_of(self, type_: str, *, until: int | None = None) -> list[Line]:
         """Return the lines of events of a type up to the tail or another event, purged ones included."""
@@ -399,8 +419,7 @@ class Journal:
 
     def purges(self) -> Iterator[tuple[int, MemoryPurged]]:
         """Iterate over the numbers and payloads of ``memory.purged`` events, each verified on its own; also of those after the tail."""
-        ring = self._ring
-        key: KeyOf | None = None if ring is None else lambda key_id: ring.verifying(key_id, None)
+        key: KeyOf | None = self._ring.verifying if self._ring else None
         for line in self.every_line_of(MemoryPurged.TYPE, until=_AT_ANY_TIME):
             try:
                 payload = unseal_alone(line, self.store_id, key).payload
@@ -480,8 +499,9 @@ class Journal:
             found = tx.one("sizes", *[self.database.tenant] * 3)
         return Sizes(*(int(one or 0) for one in found or (0, 0, 0)))
 
-    def vectors(self, model: str, dimension: int) -> Vectors:
-        """Return the vectors of a model."""
+    def vectors(self, model: str, dimension: int | None = None) -> Vectors:
+        """Return the vectors of a model, by default with the dimension that the events state."""
+        dimension = dimension or self.named.dimension_of(model) or 0
         found = self._vectors.get(model)
         if found is None or found.dimension != dimension:
             found = self._vectors[model] = Vectors(self.database, self.home / "cache", model, dimension, self.seal)
@@ -545,7 +565,6 @@ class Journal:
         return self._heads.read()
 
     def _compare(self, head: Head | None) -> None:
-        """Compare the journal with its head file."""
         if head is None:
             self._adopt()
             return

@@ -58,7 +58,7 @@ def move(journal: Journal) -> None:
             journal.put(tx, _whole_commits(journal.home))
             journal.load()
             for model, count in journal.named.rows.items():
-                _move_vectors(journal.home, journal.vectors(model, journal.named.dimension_of(model) or 0), count)
+                _move_vectors(journal.home, journal.vectors(model), count)
             if journal.has_key:
                 journal.put_head(tx)
     finally:

@@ -12,15 +12,15 @@ from uuid import uuid4
 import orjson
 
 from memgraph.config import Server
-from memgraph.disk.files import make_private_folder
+from memgraph.disk.files import make_private_folder, refused_writes
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal, ReplacedJournalError
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.keys.ring import (
+from memgraph.journal.key_providers import FileKeys
+from memgraph.journal.keyring import (
     DEFAULT_VERIFICATION_DAYS,
     KeyRing,
     check_presence,
@@ -92,8 +92,6 @@ def open_journal(
     made = made_from_events(home)  # checked before the journal: another process may be writing its first event
     if server is None and not is_store(home):
         refuse_foreign(home)
-        if made:
-            raise lost_journal(home, made)
     if server is None and not (home / FILE).exists() and legacy.is_there(home):
         legacy.read_manifest(home)  # refused before anything is made
     is_moved = moves or server is not None or (home / FILE).exists()
@@ -159,9 +157,8 @@ def opened(home: Path, server: Server | None = None, *, creates: bool = True) ->
         make_private_folder(home)
         return Postgres(server.address, server.tenant, creates=creates)
     path = home / FILE
-    if not path.exists():
-        database = SQLite.made_if_possible(path)
-        return temporary(home, "it may not be written") if database is None else database
+    if not path.exists() and home.exists() and refused_writes(home):
+        return temporary(home, "it may not be written")
     return SQLite(path)
 
 
@@ -370,10 +367,8 @@ def refuse_foreign(home: Path, server: Server | None = None) -> None:
         )
     if made:
         raise lost_journal(home, made)
-    if any(not _is_left(entry) for entry in entries - _NO_EVENTS):
-        raise NotAStoreError(home)
-
-
-def _is_left(entry: str) -> bool:
-    """Return whether a file is what a process left that was killed while it made the database."""
-    return entry.lstrip(".").startswith(f"{FILE}.") and entry.endswith(".tmp")
+    for entry in entries - _NO_EVENTS:
+        if not (
+            entry.lstrip(".").startswith(f"{FILE}.") and entry.endswith(".tmp")
+        ):  # left by a kill while it was made
+            raise NotAStoreError(home)

@@ -435,13 +435,6 @@ class SQLite(Database):
         except FileNotFoundError:
             return True
 
-    @classmethod
-    def made_if_possible(cls, path: Path) -> SQLite | None:
-        """Return a new database; None if its folder may not be written."""
-        if path.parent.exists() and refused_writes(path.parent):
-            return None
-        return cls(path)
-
     def lock(self) -> Lock:
         """Return the lock of writers: a file beside the database, which names the holder's process."""
         return writer_lock(self.path.parent)

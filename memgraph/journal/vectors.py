@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -40,22 +40,15 @@ _ROOM_ROWS = 256
 
 @dataclass(frozen=True, slots=True)
 class NamedVectors:
-    """What the events so far state about vectors.
-
-    Attributes
-    ----------
-    model, dimension : str or None, int
-        The store's embedding model; None until the first vector.
-    rows : dict of str to int
-        Number of rows in use by model, which is the row of the next vector.
-    dimensions : dict of str to int
-        Dimensions of the store's earlier models.
-    """
+    """What the events so far state about vectors."""
 
     model: str | None = None
+    """The store's embedding model; None until the first vector."""
     dimension: int = 0
     rows: dict[str, int] = field(default_factory=dict)
+    """Number of rows in use by model, which is the row of the next vector."""
     dimensions: dict[str, int] = field(default_factory=dict)
+    """Dimensions of the store's earlier models."""
 
     def after(self, payload: Payload) -> NamedVectors:
         """Return the state after one more event."""
@@ -80,12 +73,7 @@ class Vectors:
 
     A missing row counts as damaged, and is all zeros in the map. The map is extended by the rows that were written since; a code states how
     much of the file may be trusted when it is opened again. The file has room for more rows than it holds, because mapping it again costs a
-    page fault for every page.
-
-    Attributes
-    ----------
-    epoch : int
-        Incremented by `rows` if rows that it returned before may have changed.
+    page fault for every page. `epoch` is incremented by `rows` if rows that it returned before may have changed.
     """
 
     def __init__(
@@ -109,12 +97,7 @@ class Vectors:
         return 4 * self.dimension
 
     def write(self, first_row: int, vectors: Matrix) -> list[str]:
-        """Write rows from `first_row`, in the transaction that is open, and return the SHA-256 of each.
-
-        Parameters
-        ----------
-        vectors : ndarray, shape (n, dimension), float32
-        """
+        """Write rows of shape (n, dimension) from `first_row`, in the transaction that is open, and return the SHA-256 of each."""
         data = np.ascontiguousarray(vectors, dtype="<f4")
         self.restore(dict(enumerate(data, start=first_row)))
         return [row_sha256(row) for row in data]
@@ -292,11 +275,7 @@ class MadeRow(NamedTuple):
 class MadeVectors:
     """Vectors computed before the event that names them, for a model that the store is about to change to. A later run resumes.
 
-    Parameters
-    ----------
-    vectors : Vectors
-    first_row : int
-        The first row that no event names.
+    No event names `first_row` or a later one.
     """
 
     def __init__(self, database: Database, vectors: Vectors, first_row: int) -> None:
@@ -317,12 +296,7 @@ class MadeVectors:
         return made if made is not None and made.text == text else None
 
     def add(self, texts: Sequence[tuple[str, str]], vectors: Matrix) -> None:
-        """Store vectors, each with its memory's id and the HMAC of its text. They are durable when the call returns.
-
-        Parameters
-        ----------
-        vectors : ndarray, shape (n, dimension), float32
-        """
+        """Store vectors of shape (n, dimension), each with its memory's id and the HMAC of its text. They are durable when the call returns."""
         with self._database.writing(_TIMEOUT_S) as tx:
             hashes = self._vectors.write(self._next_row, vectors)
             rows = [
@@ -349,10 +323,6 @@ class DamagedRow(NamedTuple):
     problem: str
 
 
-class _VectorsOf(Protocol):
-    def __call__(self, model: str, dimension: int) -> Vectors: ...
-
-
 class NamedRows:
     """The expected content of each row of each model, by the events so far, except rows recorded as lost."""
 
@@ -363,33 +333,25 @@ class NamedRows:
 
     @classmethod
     def of_lines(cls, lines: Iterable[Line]) -> NamedRows:
-        """Collect the rows that a journal's lines name. The lines were verified before.
-
-        Payloads are not validated again, because that takes ten times as long.
-        """
+        """Collect the rows that a journal's lines name, which were verified before."""
         named = cls()
         for line in lines:
-            content = orjson.loads(line.payload or b"{}")
-            if line.type == EmbeddingSwitched.TYPE:
-                named._dimensions[content["model"]] = content["dimension"]
-            elif line.type == VectorsLost.TYPE:
-                named._lost[content["model"]].update(content["rows"])
-            elif line.type == MemoryPurged.TYPE:
-                named._purge((one["model"], one["rows"]) for one in content.get("vectors", ()))
-            else:
-                named._name(_vectors_in(content))
+            named.take(line.type, orjson.loads(line.payload or b"{}"))
         return named
 
-    def take(self, payload: Payload) -> None:
-        """Add the rows of the next event."""
-        if isinstance(payload, EmbeddingSwitched):
-            self._dimensions[payload.model] = payload.dimension
-        elif isinstance(payload, VectorsLost):
-            self._lost[payload.model].update(payload.rows)
-        elif isinstance(payload, MemoryPurged):
-            self._purge((one.model, one.rows) for one in payload.vectors)
+    def take(self, type_: str, content: Mapping[str, Any]) -> None:
+        """Add the rows of the next event, by its payload as the journal holds it: validating it again would take ten times as long."""
+        if type_ == EmbeddingSwitched.TYPE:
+            self._dimensions[content["model"]] = content["dimension"]
+        elif type_ == VectorsLost.TYPE:
+            self._lost[content["model"]].update(content["rows"])
+        elif type_ == MemoryPurged.TYPE:
+            for one in content.get("vectors", ()):
+                self._lost[one["model"]].update(one["rows"])
         else:
-            self._name((one, vector.model, vector.row, vector.sha256) for one, vector in vectors_named(payload))
+            for memory_id, model, row, sha256 in _vectors_in(content):
+                self._named[model][row].append((memory_id, sha256))
+                self._lost[model].discard(row)
 
     def __len__(self) -> int:
         return sum(len(rows.keys() - self._lost[model]) for model, rows in self._named.items())
@@ -402,14 +364,10 @@ class NamedRows:
         """Return whether an event named a row last, so that it is expected to hold a vector."""
         return row in self._named.get(model, {}) and row not in self._lost[model]
 
-    def damaged(self, vectors_of: _VectorsOf, progress: Progress | None = None) -> Iterator[DamagedRow]:
-        """Compare each row with its SHA-256, in order: some 500,000 rows of 384 components per second.
-
-        Parameters
-        ----------
-        vectors_of : callable
-            Returns a model's vectors, given its name and dimension.
-        """
+    def damaged(
+        self, vectors_of: Callable[[str, int], Vectors], progress: Progress | None = None
+    ) -> Iterator[DamagedRow]:
+        """Compare each row with its SHA-256, in order; `vectors_of` returns the vectors of a model, given its name and dimension."""
         done, total = 0, len(self)
         for model, rows in self._named.items():
             vectors = vectors_of(model, self._dimensions.get(model, 0))
@@ -422,15 +380,6 @@ class NamedRows:
                 done += 1
                 if progress and done % _STEP == 0:
                     progress(done, total)
-
-    def _purge(self, vectors: Iterable[tuple[str, Sequence[int]]]) -> None:
-        for model, rows in vectors:
-            self._lost[model].update(rows)
-
-    def _name(self, vectors: Iterable[tuple[str, str, int, str]]) -> None:
-        for memory_id, model, row, sha256 in vectors:
-            self._named[model][row].append((memory_id, sha256))
-            self._lost[model].discard(row)
 
 
 def vectors_named(payload: Payload) -> list[tuple[str, VectorRef]]:

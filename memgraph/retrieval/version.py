@@ -11,7 +11,7 @@ from typing import Any
 from memgraph.diagnostics.records import Ranking
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import RetrievalConfig
-from memgraph.store.commit.vectors import VectorModel
+from memgraph.store.commit.records import VectorModel
 
 STAGES_VERSION = "8"
 """Version of stages and terms, increased when rankings change at equal settings."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,7 @@ from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.model.results.rows import Rows
 from memgraph.ports import Progress
 from memgraph.store.access.visibility import shown
-from memgraph.store.projection.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -31,29 +31,15 @@ logger = logger_of(__name__)
 _OF_THE_STORE = VECTOR_COLUMNS | {"id", "seq"}
 
 
-class Projections:
-    """Queries on the rows and the graph of a store, their checks and rebuilds.
+@dataclass(eq=False)
+class Projections(StorePart):
+    """Queries on the rows and the graph of a store, their checks and rebuilds."""
 
-    `flush` commits pending uses, `check_files` raises if the graph's files are missing, and `refused` says why nothing may be rebuilt.
-    """
-
-    def __init__(
-        self,
-        projector: Projector,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        flush: Callable[[], None],
-        check_files: Callable[[], None],
-        refused: str,
-    ) -> None:
-        self._projector = projector
-        self._reader = reader
-        self._now = now
-        self._flush = flush
-        self._check_files = check_files
-        self._refused = refused
-        self.on_query: Callable[[], None] = lambda: None
+    _check_files: Callable[[], None]
+    """Raises if the graph's files are missing."""
+    _refused: str
+    """Why nothing may be rebuilt."""
+    on_query: Callable[[], None] = lambda: None
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -67,7 +53,7 @@ class Projections:
         Takes about 10 microseconds per memory and link. Exports and sleep begin with it, so that no lost data is passed on or
         learned from.
         """
-        self._flush()
+        self._writer.flush()
         self._projector.check()
 
     def rebuild(self, progress: Progress | None = None) -> None:
@@ -79,14 +65,11 @@ class Projections:
             The store is read-only.
         """
         checked(Callback, progress, "progress")
-        self._check_own()
-        self._flush()
-        self._projector.rebuild(progress)
-        self._projector.forget()
-
-    def _check_own(self) -> None:
         if self._refused:
             raise ReadOnlyError(self._refused)
+        self._writer.flush()
+        self._projector.rebuild(progress)
+        self._projector.forget()
 
     def graph_lag(self) -> int | None:
         """Return by how many events the rows were behind the journal when this process first read them; reads them if need be."""

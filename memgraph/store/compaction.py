@@ -13,13 +13,11 @@ from datetime import date, datetime, timedelta
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
-from memgraph.fold import fold
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.baseline import archive_row
-from memgraph.journal.envelope import Chain, Line
+from memgraph.journal.envelope import Line
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import id_of
-from memgraph.journal.sql import Transaction
 from memgraph.journal.vectors import NamedVectors
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
@@ -27,9 +25,8 @@ from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
 from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.baselines import State, adopt
-from memgraph.store.opening import open_store_journal, utc_now
-from memgraph.store.projection.replayed_rows import beginning
+from memgraph.store.opening import open_store_journal, release, times_of
+from memgraph.store.replayed import State, adopt, beginning, replayed
 from memgraph.store.store import AgentMemoryStore
 
 logger = logger_of(__name__)
@@ -46,6 +43,7 @@ def compact(
     *,
     before: When | None = None,
     closed_tasks: bool = False,
+    dry_run: bool = False,
     keys: KeyProvider | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,
@@ -56,59 +54,13 @@ def compact(
     everything that reads it reads archive and journal as before. Others may use the store meanwhile, but not write to it. With the setting
     ``archive_retention_days``, memories that were deleted longer ago are purged. There is no undo of that.
 
-    Parameters
-    ----------
-    before : str, date or datetime, optional
-        The baseline is the state after the last commit that was recorded before this moment: a day means its beginning, in UTC. Default:
-        the beginning of the present month.
-    closed_tasks : bool
-        Stop before the first event of a task that is neither closed nor archived.
-    progress : callable, optional
-        Called with (done, total) events.
-
-    Raises
-    ------
-    InvalidInputError
-        `before` is not a time.
-    JournalError
-        The journal cannot be trusted.
-    StorageError
-        There is no room for the baseline. Nothing is changed.
+    The baseline is the state after the last commit that was recorded `before` a moment: a day means its beginning, in UTC; by default the
+    beginning of the present month. With `closed_tasks` it ends before the first event of a task that is neither closed nor archived. A
+    `dry_run` changes nothing, and returns what would be done.
     """
-    return _compacted(config, keys, clock, before, progress, closed_tasks=closed_tasks, dry_run=False)
-
-
-def preview_compaction(
-    config: AgentMemoryConfig | None = None,
-    *,
-    before: When | None = None,
-    closed_tasks: bool = False,
-    keys: KeyProvider | None = None,
-    clock: Clock | None = None,
-    progress: Progress | None = None,
-) -> CompactionResult:
-    """Return what `compact` would do with the same arguments. Nothing is changed. Raises the same errors."""
-    return _compacted(config, keys, clock, before, progress, closed_tasks=closed_tasks, dry_run=True)
-
-
-def _compacted(
-    config: AgentMemoryConfig | None,
-    keys: KeyProvider | None,
-    clock: Clock | None,
-    before: When | None,
-    progress: Progress | None,
-    *,
-    closed_tasks: bool,
-    dry_run: bool,
-) -> CompactionResult:
-    """Compact a journal, or find out what that would do. Reads it from its baseline and, for a retention, from its first event."""
-
-    def now() -> str:
-        return to_iso((clock or utc_now)())
-
     checked(Callback, progress, "progress")
     checked(bool, closed_tasks, "closed_tasks")
-    began, config = time.perf_counter(), config or load_config()
+    began, config, now = time.perf_counter(), config or load_config(), times_of(clock)
     limit, days = _moment(now()[:7] + "-01" if before is None else before), config.archive_retention_days
     id_of(config.home, config.server)  # creates nothing
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
@@ -126,25 +78,34 @@ def _compacted(
             if is_new and not dry_run:
                 with timed(logger, logging.INFO, "compacted the journal") as counts:
                     with journal.committing() as tx:
-                        adopt(journal, tx, state, now())
-                        _archive(journal, tx)
+                        adopt(journal, tx, state, now(), f"memgraph {release()}")
+                        for part in _parts(journal.every_line(journal.archived_until(), until=journal.base.seq)):
+                            tx.run("put_archive", journal.database.tenant, *archive_row(part))
+                        tx.run("remove_events_until", journal.database.tenant, journal.base.seq)
                     journal.database.shrink()
                     counts["events"] = archived
         removed = len(deleted)
         if deleted and not dry_run:
             removed = _purged(config, keys, clock, deleted)
             journal.refresh()
-        done = _result(journal, end, is_new=is_new, began=began)
-        return done.model_copy(update={"archived_events": archived, "removed_texts": removed, "dry_run": dry_run})
+        baseline, sizes = journal.baseline, journal.sizes()
+        is_there = baseline is not None and baseline.seq == end.seq
+        return CompactionResult(
+            seq=end.seq,
+            until=end.timestamp or None,
+            is_new=is_new,
+            rows=baseline.rows if baseline and is_there else 0,
+            baseline_bytes=sizes.baseline if is_there else 0,
+            archived_events=archived,
+            removed_texts=removed,
+            events_left=journal.tail.seq - end.seq,
+            journal_bytes=sizes.events,
+            archive_bytes=sizes.archive,
+            dry_run=dry_run,
+            seconds=round(time.perf_counter() - began, 3),
+        )
     finally:
         journal.close()
-
-
-def _archive(journal: Journal, tx: Transaction) -> None:
-    """Move the events before the baseline into the archive."""
-    for part in _parts(journal.every_line(journal.archived_until(), until=journal.base.seq)):
-        tx.run("put_archive", journal.database.tenant, *archive_row(part))
-    tx.run("remove_events_until", journal.database.tenant, journal.base.seq)
 
 
 def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -191,12 +152,7 @@ def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], prog
 
 
 def _open_tasks(journal: Journal) -> frozenset[str]:
-    """Return the names of the tasks that are neither closed nor archived."""
-    workspace, start = beginning(journal)
-    for commit in journal.replay(start):
-        for event in commit.events:
-            fold(workspace, event)
-    rows = [change.new for change in workspace.changes() if change.table == "Task" and change.new is not None]
+    rows = [one.new for one in replayed(journal, journal.tail.seq)[0] if one.table == "Task" and one.new is not None]
     return frozenset(str(row["name"]) for row in rows if row.get("status") in _OPEN)
 
 
@@ -221,22 +177,3 @@ def _days_before(now: str, days: int) -> str:
         return to_iso(from_iso(now) - timedelta(days=days))
     except OverflowError:
         return "0001-01-01T00:00:00.000Z"
-
-
-def _result(journal: Journal, end: Chain, *, is_new: bool, began: float) -> CompactionResult:
-    """Return the result for a baseline that ends, or would end, at a point."""
-    baseline = journal.baseline
-    is_there = baseline is not None and baseline.seq == end.seq
-    sizes = journal.sizes()
-    return CompactionResult(
-        seq=end.seq,
-        until=end.timestamp or None,
-        is_new=is_new,
-        rows=baseline.rows if baseline and is_there else 0,
-        baseline_bytes=sizes.baseline if is_there else 0,
-        archived_events=0,
-        events_left=journal.tail.seq - end.seq,
-        journal_bytes=sizes.events,
-        archive_bytes=sizes.archive,
-        seconds=round(time.perf_counter() - began, 3),
-    )

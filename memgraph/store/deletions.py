@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import orjson
+
 from memgraph.errors import NotFoundError
 from memgraph.fold.fold import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import events_of, histories, holds, lines_of, named_in
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
@@ -31,23 +32,20 @@ from memgraph.model.events.memories import (
     VectorRef,
 )
 from memgraph.model.events.records import FADED, UNDONE
-from memgraph.model.events.registry import POLICIES
+from memgraph.model.events.registry import types_where
 from memgraph.model.events.store import MemoryPurged, StoreReset
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord, PrivacyTier
 from memgraph.ports import Row
-from memgraph.store.commit.vectors import VectorModel, has_vector
+from memgraph.store.commit.records import VectorModel, has_vector
 
 IsLive = Callable[[str], bool]
 Undeletion = tuple[MemoryUndeleted, list[MemoryLinked]]
 _DERIVED_FROM = "DERIVED_FROM"
 _REMOVING = (MemoryDeleted, StoreReset)
-_ABOUT_DERIVATION = {
-    name: _DERIVED_FROM if policy.lineage == "by_relation" else None
-    for name, policy in POLICIES.items()
-    if policy.lineage != "unchanged"
-}
+_ABOUT_DERIVATION = types_where(lambda policy: policy.lineage not in ("unchanged", "by_relation"))
+_BY_RELATION = types_where(lambda policy: policy.lineage == "by_relation")
 _NOT_REJECTED = (FADED, UNDONE)
 """Reasons of deletions that reject no content: it had faded, or a whole operation was undone, which may be repeated."""
 
@@ -161,8 +159,13 @@ class DeletedSources:
         events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
         if not self._is_read:
             is_new = any(isinstance(event.payload, _REMOVING) for event in events)
-            self._is_read = is_new or (not self._seq and any(holds(journal, kind.TYPE) for kind in _REMOVING))
-            events = events_of(journal, _ABOUT_DERIVATION) if self._is_read else ()
+            removing = () if self._seq else journal.lines_of(*(kind.TYPE for kind in _REMOVING))
+            self._is_read = is_new or next(iter(removing), None) is not None
+            events = ()
+            if self._is_read:
+                about = journal.events_of(*_ABOUT_DERIVATION)
+                linking = journal.events_of(*_BY_RELATION, holding=_DERIVED_FROM.encode())
+                events = sorted([*about, *linking], key=lambda event: event.seq)
         return sum(self._derivations.note(event) for event in events) > 0
 
     def _states(self) -> dict[str, Disclosure]:
@@ -170,7 +173,7 @@ class DeletedSources:
         wanted = self._derivations.deleted_sources()
         self._last = {memory_id: state for memory_id, state in self._last.items() if memory_id in wanted}
         if missing := sorted(wanted - self._last.keys()):
-            for memory_id, events in histories(self._journal, missing).items():
+            for memory_id, events in self._journal.histories(missing).items():
                 self._last |= {memory_id: Disclosures(events).at_deletion[memory_id]}
         return self._last
 
@@ -238,19 +241,17 @@ def undeletions(
     """Yield the events that restore deleted memories, except for a damaged vector: then the memory awaits a new one.
 
     The place of a memory in the order of memories, and its links, depend only on which memories exist now: memories that
-    were deleted together may be restored in any order. Costs one pass over the journal; only events that refer to the
-    memories are verified and folded.
+    were deleted together may be restored in any order. Costs two passes over the journal; only events that refer to the
+    memories are folded.
     `is_live` says whether a memory exists; those that were restored before count as existing. Only vectors of this model are restored.
     """
+    if not memory_ids:
+        return
     previous: dict[str, str | None] = {}
-    events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
-    needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
-    for line in journal.lines() if needles else ():
-        if line.type == MemoryAdded.TYPE or line.type == MemoryUndeleted.TYPE:
-            memory = journal.content(line)["memory"]
-            previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
-        for named in named_in(line, needles):
-            events[named].append(journal.event(line))
+    for line in sorted(journal.lines_of(MemoryAdded.TYPE, MemoryUndeleted.TYPE), key=lambda line: line.seq):
+        memory = journal.content(line)["memory"]
+        previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
+    events = journal.histories(memory_ids)
     restored: set[str] = set()
     for memory_id in memory_ids:
         known = last_known(events[memory_id], memory_id)
@@ -260,15 +261,19 @@ def undeletions(
         def is_there(other: str) -> bool:
             return other in restored or is_live(other)
 
-        undeleted = _undeleted(known, previous, is_there, _sound_vector(journal, known.row, model))
+        row, vector = known.row, None
+        if has_vector(row, model.name) and journal.vectors(*model).holds(row["vector_row"], row["vector_sha256"]):
+            vector = VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
+        undeleted = _undeleted(known, previous, is_there, vector)
         yield undeleted, _links(known, is_there)
         restored.add(memory_id)
 
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
     """Return the ids with this prefix that were ever deleted or removed by a reset; two passes over the journal."""
-    found = [journal.content(line)["id"] for line in lines_of(journal, MemoryDeleted.TYPE, id=beginning)]
-    for line in lines_of(journal, StoreReset.TYPE):
+    mark = _beginning(id=beginning)
+    found = [journal.content(line)["id"] for line in journal.lines_of(MemoryDeleted.TYPE, holding=mark)]
+    for line in journal.lines_of(StoreReset.TYPE):
         found += [one for one in journal.content(line).get("removed", ()) if one.startswith(beginning)]
     return list(dict.fromkeys(found))
 
@@ -282,7 +287,8 @@ class Deleted(NamedTuple):
 
 def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
     """Return a source's deleted memories in id order; two passes over the journal, the second only if there are any."""
-    memories = (journal.content(line)["memory"] for line in lines_of(journal, MemoryAdded.TYPE, source=source))
+    lines = journal.lines_of(MemoryAdded.TYPE, holding=_beginning(source=source))
+    memories = (journal.content(line)["memory"] for line in lines)
     added = {memory["id"] for memory in memories if memory.get("source") == source}
     return deleted(journal, sorted(one for one in added if not is_live(one)))
 
@@ -290,7 +296,7 @@ def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
 def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
     """Return the last state of some deleted memories, in this order; one pass over the journal, if any are given."""
     found = []
-    for memory_id, events in histories(journal, memory_ids).items():
+    for memory_id, events in journal.histories(memory_ids).items():
         reasons = [event.payload.reason for event in events if isinstance(event.payload, MemoryDeleted)]
         known = last_known(events, memory_id)
         if known is not None and reasons:
@@ -300,8 +306,13 @@ def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
 
 def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
     """Return the stated reasons of the memories' latest deletions, by id; one pass over the journal."""
-    deletions = (journal.content(line) for line in lines_of(journal, MemoryDeleted.TYPE))
+    deletions = (journal.content(line) for line in journal.lines_of(MemoryDeleted.TYPE))
     return {one["id"]: one.get("reason") for one in deletions}
+
+
+def _beginning(**field: str) -> bytes:
+    """Return a field as it stands in a payload, without the end of its value."""
+    return orjson.dumps(field)[1:-2]
 
 
 def _before(previous: Mapping[str, str | None], memory_id: str, is_live: IsLive) -> str | None:
@@ -320,13 +331,6 @@ def _after(previous: Mapping[str, str | None], memory_id: str, is_live: IsLive) 
         following[earlier].append(later)
     found = reached([memory_id], lambda one: () if one != memory_id and is_live(one) else following[one])
     return sorted(one for one in found if is_live(one))
-
-
-def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef | None:
-    """Return the place of a memory's vector, if it is of this model and undamaged."""
-    if not has_vector(row, model.name) or not journal.vectors(*model).holds(row["vector_row"], row["vector_sha256"]):
-        return None
-    return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
 
 
 def _undeleted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from memgraph.errors import InvalidInputError, NotFoundError
@@ -26,20 +27,15 @@ from memgraph.store.query import Mask, Reader
 _SHOWN_IDS = 5
 
 
+@dataclass(eq=False)
 class Listings:
     """Reads memories: one, several, counts, or those in a list. An agent gets what it may have, without ids of other memories."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        access: Access = OWNER,
-        on_read: Callable[[Sequence[StoredMemory]], None] = lambda _memories: None,
-    ) -> None:
-        self._reader = reader
-        self._access = access
-        self._on_read = on_read
-        self.check: Callable[..., None] = lambda **_asked: None
-        """Called with the `tiers` and the `domain` that a list is restricted to; raises if whoever asks can have nothing of them."""
+    _reader: Reader
+    _access: Access = OWNER
+    _on_read: Callable[[Sequence[StoredMemory]], None] = lambda _memories: None
+    check: Callable[..., None] = lambda **_asked: None
+    """Called with the `tiers` and the `domain` that a list is restricted to; raises if whoever asks can have nothing of them."""
 
     def get_memory(self, id: str) -> StoredMemory | None:
         """Return a memory unless it is deleted."""
@@ -57,7 +53,6 @@ class Listings:
             return [one for one in self._reader.ids_from(beginning) if may[slot(one)]]
 
     def _read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Return those of some memories that are not deleted and that whoever reads may have."""
         with self._reader.frozen():
             may, slot = self._mask(), self._reader.index.slot
             there = [one for one in memory_ids if (place := slot(one)) >= 0 and may[place]]
@@ -218,6 +213,5 @@ def only_id(beginning: str, ids_from: Callable[[str], Sequence[str]]) -> str:
 
 def listings_for(reader: Reader, access: Access, auditing: Auditing) -> Listings:
     """Return what an agent may read of a store; sensitive memories that it gets are recorded. Unlike a view of the store it costs nothing."""
-    listings = Listings(reader, access, partial(auditing.record_disclosure, access, "read"))
-    listings.check = partial(auditing.check_asked, access, "read")
-    return listings
+    disclosed = partial(auditing.record_disclosure, access, "read")
+    return Listings(reader, access, disclosed, partial(auditing.check_asked, access, "read"))

@@ -22,14 +22,14 @@ from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, Sto
 from memgraph.graph.copy import VENDORS
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.opening import FILE, id_of, open_journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 
 logger = logger_of(__name__)
 
@@ -81,13 +81,10 @@ def open_store_journal(
         tell("dev_bypass", store_id=journal.store_id)
     journal.on_refused = lambda error: report_finding(config, error, now=now, store_id=journal.store_id)
     journal.on_unverified = lambda: tell("unsigned_replay", store_id=journal.store_id)
-    journal.on_full = partial(_report_full, config, journal, now)
+    journal.on_full = lambda: report_quota(
+        config, "disk", now=now, store_id=journal.store_id, value=free_bytes(config.home), limit=0, unit="bytes"
+    )
     return journal
-
-
-def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], str]) -> None:
-    free = free_bytes(config.home)
-    report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=0, unit="bytes")
 
 
 def known_id(config: AgentMemoryConfig) -> str | None:

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.records import Duration, Ranking
 from memgraph.diagnostics.reports import RecallWatch
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.journal.journal import Journal
 from memgraph.model.base import checked, checked_list
 from memgraph.model.events.records import OutcomeRecorded, ProcedureMeasured, RetrievalRecorded
 from memgraph.model.memory import OUTCOME_OF_WORD, RECORD_SOURCES, StoredMemory
 from memgraph.ports import Row
 from memgraph.store.commit.access import Use
-from memgraph.store.commit.writer import Writer
-from memgraph.store.query import Reader
+from memgraph.store.query import Reader, StorePart
 
 _COUNTS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 _AT_FIRST = 2
 """Prior successes in the calculation of confidence, so that one override alone does not end a procedure."""
 
 
-class Usage:
-    """Records uses of memories, retrievals, and their outcomes. The retrievals of a view are not reported."""
+@dataclass(eq=False)
+class Usage(StorePart):
+    """Records uses of memories, retrievals, and their outcomes."""
 
-    def __init__(
-        self,
-        config: AgentMemoryConfig,
-        journal: Journal,
-        writer: Writer,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        is_view: bool = False,
-    ) -> None:
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._watch = RecallWatch(config, journal.store_id, now, is_silent=is_view)
+    _watch: RecallWatch
 
     def close(self) -> None:
         """Report the retrievals since the last record. Idempotent."""
@@ -105,17 +91,15 @@ class Usage:
             )
             self._check(payload)
             if not self._is_recorded(payload):
-                new = self._newly_used(payload)
+                # a repeated outcome counts only those that the last one did not name
+                named = dict.fromkeys(payload.used)
+                new = [one for one in named if self._said_of(payload.query_id, one) is not True]
                 self._writer.commit("system", [payload, *measured(payload, self._reader)])
                 self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
             if OUTCOME_OF_WORD[outcome] == "positive":
-                self._promote(payload.used)
-
-    def _promote(self, memory_ids: Sequence[str]) -> None:
-        """Make memories of the records among those that helped."""
-        for row in self._reader.rows(memory_ids):
-            if row.get("source") in RECORD_SOURCES:
-                self._writer.update(row["id"], {"reason": "a record that was used for what went well"})
+                for row in self._reader.rows(payload.used):  # a record that helped becomes a memory
+                    if row.get("source") in RECORD_SOURCES:
+                        self._writer.update(row["id"], {"reason": "a record that was used for what went well"})
 
     def _check(self, payload: OutcomeRecorded) -> None:
         """Reject an unknown outcome, an unknown retrieval, or memories not among its results: they would be lost silently."""
@@ -135,16 +119,10 @@ class Usage:
     def _is_recorded(self, payload: OutcomeRecorded) -> bool:
         """Return whether all of it has been recorded before."""
         recall = self._reader.record("Recall", payload.query_id) or {}
-        said = [(memory_id, True) for memory_id in payload.used] + [
-            (memory_id, False) for memory_id in payload.overridden
-        ]
+        said = dict.fromkeys(payload.used, True) | dict.fromkeys(payload.overridden, False)
         return recall.get("outcome") == payload.outcome and all(
-            self._said_of(payload.query_id, memory_id) is used for memory_id, used in said
+            self._said_of(payload.query_id, memory_id) is used for memory_id, used in said.items()
         )
-
-    def _newly_used(self, payload: OutcomeRecorded) -> list[str]:
-        """Return the memories, each once, that were not recorded as used by the last outcome."""
-        return [one for one in dict.fromkeys(payload.used) if self._said_of(payload.query_id, one) is not True]
 
     def _said_of(self, query_id: str, memory_id: str) -> bool | None:
         return (self._reader.record("RECALLED", (query_id, memory_id)) or {}).get("used")
@@ -171,7 +149,10 @@ def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured
         after = {name: counts[name] + new.get(name, 0) - old.get(name, 0) for name in counts}
         found.append(
             measurement(
-                row, after, confidence=row.get("confidence", 1.0) * _moved(counts, after), now=payload.recorded_at
+                row,
+                after,
+                confidence=row.get("confidence", 1.0) * usage_factor(after) / usage_factor(counts),
+                now=payload.recorded_at,
             )
         )
     return found
@@ -208,12 +189,7 @@ def usage_factor(counts: Mapping[str, int]) -> float:
     return (_AT_FIRST + counts["uses_succeeded"]) / (_AT_FIRST + counts["uses_succeeded"] + against)
 
 
-def _moved(before: Mapping[str, int], after: Mapping[str, int]) -> float:
-    return usage_factor(after) / usage_factor(before)
-
-
 def _said(used: bool | None, outcome: str | None) -> dict[str, int]:
-    """Return what one recall adds to a procedure's counts."""
     if used is None:
         return {}
     if not used:

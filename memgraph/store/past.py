@@ -1,23 +1,17 @@
 """A store as of a point in time, or as an agent may read it.
 
-A *view* is a store over an `Excerpt` of the journal, folded as usual: so it is a rebuild from fewer events, in another directory, and all
-reading works on it: rows, links, Cypher, index, recall, digest. Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no
-trace. Graph and index of a view are cached (see `Views`) under a key of moment, journal end and schema: a repeated question is answered at
-once, and never with an outdated answer.
+A *view* is a store over an `Excerpt` of the journal, folded as usual in another directory, so all reading works on it. Writing raises
+`ReadOnlyError`, and a recall leaves no trace. What is made of a view is cached (see `Views`) under a key of moment, journal end and schema, so
+that a repeated question is answered at once, and never with an outdated answer.
 
 Of all events, in the journal's order, a view of the past has those that had happened by the moment (or, with `recorded`, that had been
 recorded by then). Events about a memory that did not exist yet change nothing, as in any fold.
 
-- The time of an event is defined by `memgraph.fold.event_time`: a derived memory came with its latest source, and nothing
-  happened after it was recorded. In the order of recording, later values win; none of them reveals later facts.
-- The clock of a view stands at its moment. Relevance is that of the moment, and a memory recorded later that had happened by
-  then has not begun to fade (design §4: relevance and age of backfilled memories count from recording; time does not run
-  backwards).
-- Vectors are read from the store's own files for the store's current model, if a memory had the embedded text at the moment;
-  otherwise it is found by words.
-- The future is unknown: a moment later than now means now. A day means its end, in UTC.
-- Memories hidden or deleted since are readable: this is the store of that time. Pictures and exports, which are passed on, leave
-  them out (see `memgraph.store.access.visibility`).
+- The time of an event is defined by `memgraph.fold.event_time`. In the order of recording, later values win; none reveals later facts.
+- The clock of a view stands at its moment, and a memory recorded later that had happened by then has not begun to fade.
+- Vectors are the store's own, of its current model, if a memory had the embedded text at the moment; otherwise it is found by words.
+- A moment later than now means now. A day means its end, in UTC.
+- Memories hidden or deleted since are readable. Pictures and exports leave them out (see `memgraph.store.access.visibility`).
 
 An agent's view has only the events about memories that the agent may have, as the policy of each type states. What the agent may not have is
 not in its graph, index or journal, so lists, links, Cypher, pages, charts and exports of the view need no rule of their own. Of recalls only
@@ -41,7 +35,7 @@ import numpy as np
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.disk.folders import KeptViews, Lease
-from memgraph.errors import InvalidInputError, StorageError
+from memgraph.errors import InvalidInputError, ReadOnlyError, StorageError
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import Event
@@ -61,8 +55,8 @@ from memgraph.privacy import Access
 from memgraph.store.access.visibility import visible
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
-from memgraph.store.projection.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.projector import Projector
+from memgraph.store.query import Reader, StorePart
 
 logger = logger_of(__name__)
 
@@ -159,28 +153,19 @@ class SharedViews:
                 shared.view.close()
 
 
-class Views:
-    """Creates views of a store's past in a folder. If the store is itself a view, `of` is its moment."""
+@dataclass(eq=False)
+class Views(StorePart):
+    """Creates views of a store's past in a folder."""
 
-    def __init__(
-        self,
-        config: AgentMemoryConfig,
-        projector: Projector,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        folder: Path,
-        of: Past | None = None,
-    ) -> None:
-        self._config = config
-        self._projector = projector
-        self._journal = projector.journal
-        self._reader = reader
-        self._now = now
-        self._kept = KeptViews(folder)
-        self._kept_of_agents = KeptViews(folder / "agents", most=MOST_OF_AGENTS)
+    _config: AgentMemoryConfig
+    _folder: Path
+    _of: Past | None
+    """The moment of the store, if it is itself a view."""
+
+    def __post_init__(self) -> None:
+        self._kept = KeptViews(self._folder)
+        self._kept_of_agents = KeptViews(self._folder / "agents", most=MOST_OF_AGENTS)
         self._shared = SharedViews()
-        self._of = of
 
     def open(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastView:
         """Return the journal, graph and index as of a moment."""
@@ -306,8 +291,9 @@ class Past:
         payload = event.payload
         if not isinstance(payload, MemoryReembedded):
             return event
-        kept = [one for one in payload.vectors if moments.content_at(one.id) <= self.as_of]
-        return event._replace(payload=payload.model_copy(update={"vectors": kept}))
+        return _with(
+            event, payload, vectors=[one for one in payload.vectors if moments.content_at(one.id) <= self.as_of]
+        )
 
 
 class PastView(NamedTuple):
@@ -321,14 +307,10 @@ class PastView(NamedTuple):
 class NoWriter(Writer):
     """Rejects writes to an excerpt. A recall leaves no trace: recording one does nothing."""
 
-    def __init__(self, excerpt: Excerpt, projector: Projector, **parts: Any) -> None:
-        super().__init__(projector, **parts)
-        self._excerpt = excerpt
-
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        self._excerpt.refuse()
+        raise ReadOnlyError(self._projector.journal.why)  # type: ignore[attr-defined]
 
-    commit = insert = restore = update = append_about = exclusive = note_uses = _refuse
+    commit = insert = import_memories = update = append_about = exclusive = note_uses = _refuse
 
 
 def moment_of(when: When, *, field: str = "when") -> str:
@@ -341,7 +323,6 @@ def moment_of(when: When, *, field: str = "when") -> str:
 
 
 def _end_of_day(when: object) -> datetime | None:
-    """Return the last moment of a day or a week; None for other values."""
     if isinstance(when, str):
         text = when.strip()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
-from memgraph.journal.search import histories
+from memgraph.journal.journal import Journal
+from memgraph.logs import logger_of
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -23,9 +25,10 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, StoredM
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import epoch_days
-from memgraph.ports import Embedder, Key, Row
-from memgraph.store.commit.access import Mark, PendingAccess
-from memgraph.store.commit.vectors import check_model, has_vector
+from memgraph.ports import Key, Row
+from memgraph.store.commit.access import Mark
+from memgraph.store.commit.records import check_model, has_vector
+from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import (
     Deleted,
     DeletedSources,
@@ -35,45 +38,49 @@ from memgraph.store.deletions import (
     deleted_of,
     reasons_of_deletion,
 )
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
+
+logger = logger_of(__name__)
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
 STATES = ("suppressed", "archived", "invalidated", "superseded")
 
 
+@dataclass(eq=False)
+class StorePart:
+    """A part of an open store, with what all parts work on."""
+
+    _projector: Projector
+    _writer: Writer
+    _reader: Reader
+    _now: Callable[[], str]
+
+    @property
+    def _journal(self) -> Journal:
+        return self._projector.journal
+
+
+@dataclass(eq=False)
 class Reader:
-    """Reads the current memories.
+    """Reads the current memories."""
 
-    Parameters
-    ----------
-    on_damage : callable
-        Called once with the number of damaged vectors when one is found.
-    """
+    _projector: Projector
+    _writer: Writer
+    _now: Callable[[], str]
+    _curve: ForgettingCurveConfig
+    tells_damage: bool
+    """Damaged vectors are logged once, unless it is a view's."""
+    today: Callable[[], Disclosures | None] = lambda: None
+    """For a view of the past: what may be shown today. None if this is not a view."""
+    on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
+    _search: VectorSearch | None = None
+    _touched: tuple[Index, Mark] | None = None
 
-    def __init__(
-        self,
-        projector: Projector,
-        *,
-        embedder: Callable[[], Embedder],
-        pending: PendingAccess,
-        now: Callable[[], str],
-        curve: ForgettingCurveConfig,
-        on_damage: Callable[[int], None] = lambda _count: None,
-    ) -> None:
-        self._projector = projector
-        self._embedder = embedder
-        self._on_damage = on_damage
-        self._pending = pending
-        self._now = now
-        self._curve = curve
-        self._search: VectorSearch | None = None
-        self._has_notified = False
-        self._touched: tuple[Index, Mark] | None = None
-        self.today: Callable[[], Disclosures | None] = lambda: None
-        """For a view of the past: what may be shown today. None if this is not a view."""
-        self.on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
-        self._deleted_sources = DeletedSources(projector.journal)
+    def __post_init__(self) -> None:
+        self._has_told_damage = not self.tells_damage
+        self._pending = self._writer.pending
+        self._deleted_sources = DeletedSources(self._projector.journal)
 
     @property
     def index(self) -> Index:
@@ -189,7 +196,7 @@ class Reader:
 
     def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
         """Return the events that refer to some memories, by id. Reads the whole journal once, if any ids are given."""
-        return histories(self._projector.journal, memory_ids)
+        return self._projector.journal.histories(memory_ids)
 
     def every(self) -> Iterator[StoredMemory]:
         """Iterate over all memories that are not deleted, in any state, in the order of recording."""
@@ -286,18 +293,11 @@ class Reader:
     def cosines(self, query: Vector, slots: NDArray[Any] | slice, *, only_near: bool = False) -> NDArray[np.float64]:
         """Return the cosine of a query with each slot's vector; 0 where a slot has none.
 
-        Parameters
-        ----------
-        only_near : bool
-            Of many slots, the cosines of those that are not among the most or least similar may be estimates.
-
-        Raises
-        ------
-        ModelMismatchError
-            The store has switched to another model than it was opened with: the query is not comparable.
+        With `only_near`, of many slots the cosines of those that are not among the most or least similar may be estimates. Raises
+        `ModelMismatchError` if the store has switched to another model than it was opened with: the query is not comparable.
         """
         index = self.index
-        check_model(self._projector.named, self._embedder())
+        check_model(self._projector.named, self._writer.embedder)
         rows = index.column("vector_row")[slots]
         search, with_vector = self._vector_search(), rows >= 0
         if search is None:
@@ -317,7 +317,8 @@ class Reader:
             fit = search.has_vector(rows[found], self._row_count(search))
             if not fit.all():
                 found[found] = fit
-                self._report_damage()
+                if not self._has_told_damage:
+                    self.damaged_vectors()
         return found
 
     def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
@@ -335,7 +336,11 @@ class Reader:
         with self.frozen():
             index = self.index
             rows = index.column("vector_row")[index.column("is_live")]
-            return int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
+            count = int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
+        if count and not self._has_told_damage:
+            self._has_told_damage = True
+            logger.warning("%s", *damage_notice(count))
+        return count
 
     def refresh_vectors(self) -> None:
         """Drop cached facts about the vector file, which this process has repaired."""
@@ -383,18 +388,13 @@ class Reader:
         if (search := self._vector_search()) is None or not has_vector(row, search.file.model):
             return None
         found = search.vector(row["vector_row"], self._row_count(search))
-        if found is None:
-            self._report_damage()
+        if found is None and not self._has_told_damage:
+            self.damaged_vectors()
         return found
 
     def _row_count(self, search: VectorSearch) -> int:
         """Return how many rows of a model's file events refer to."""
         return self._projector.named.rows.get(search.file.model, 0)
-
-    def _report_damage(self) -> None:
-        if not self._has_notified:
-            self._has_notified = True
-            self._on_damage(self.damaged_vectors())
 
     def _vector_search(self) -> VectorSearch | None:
         named = self._projector.named
@@ -408,6 +408,15 @@ class Reader:
     def now_days(self) -> float:
         """Return the clock's time in days, as in the index."""
         return epoch_days(self._now())
+
+
+def damage_notice(count: int) -> list[str]:
+    """Return the notice for a number of damaged vectors."""
+    if not count:
+        return []
+    many = f"{count:,} vectors are damaged or missing, their memories are found by text alone"
+    one = "a vector is damaged or missing, its memory is found by text alone"
+    return [f"{one if count == 1 else many}: run `memgraph embed --repair`"]
 
 
 def _link(table: str, key: Key, row: Row) -> Link:

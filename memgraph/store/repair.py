@@ -27,11 +27,11 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.journal import legacy
-from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
+from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal_alone, unseal_any
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys, configured_keys
-from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.key_providers import FileKeys, configured_keys
+from memgraph.journal.keyring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
 from memgraph.journal.sql import DamagedDatabaseError, Database
 from memgraph.model.base import Callback, checked
@@ -47,12 +47,11 @@ from memgraph.model.events.store import (
     ranges_of,
 )
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.backup.archive import damaged
-from memgraph.store.backup.restoring import chain_of, fill
+from memgraph.store.backups import damaged
 from memgraph.store.opening import known_id, release, times_of
 from memgraph.store.purge.plan import records
-from memgraph.store.purge.receipts import FOLDER as RECEIPTS
-from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
+from memgraph.store.purge.purging import RECEIPTS, is_genuine, read_receipt, vectors_left
+from memgraph.store.restoring import chain_of, fill
 
 WitnessState = Literal["agrees", "missing", "damaged", "ahead", "behind", "other"]
 QUARANTINE = "quarantine"
@@ -161,12 +160,6 @@ def repair_store(
     number; and if the head in the database does not name the last event. Such a journal can be accepted as it is, in exactly the condition
     that a first call returned. The acceptance is recorded as an event (``journal.repaired``). A journal whose own events do not verify
     cannot be accepted: restore a backup.
-
-    Examples
-    --------
-    >>> found = repair_store(config)  # doctest: +SKIP
-    >>> len(found.lost), found.head  # doctest: +SKIP
-    >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
     if accept_head is not None and not isinstance(accept_head, Condition):
@@ -240,7 +233,6 @@ def cut_journal(
     expected: Damage,
     config: AgentMemoryConfig | None = None,
     *,
-    cut_by: str | None = None,
     reason: str | None = None,
     clock: Clock | None = None,
     keys: KeyProvider | None = None,
@@ -255,7 +247,7 @@ def cut_journal(
         raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
     if expected.is_later_release:
         raise JournalError(f"{expected.problem}; that is no damage: install a newer memgraph, nothing was cut")
-    by = cut_by or f"memgraph {release()}"
+    by = f"memgraph {release()}"
     with _unwitnessed(config, keys, changes=True) as journal, journal.held():
         if _damage_in(journal) != expected:
             raise _changed(journal)
@@ -361,7 +353,7 @@ def restore_journal(
                 )
                 commits = journal.append([CommitDraft("system", [record, *again], actor="user")], now)
             for model in journal.named.rows:  # what the caches hold may be of the history that was replaced
-                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
+                journal.vectors(model).forget()
             journal.accept_end()
     finally:
         journal.close()
@@ -544,7 +536,7 @@ def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = Fals
     later, known = 0, kept.seq
     for line in _readable(journal, kept.seq):
         with suppress(LineError, JournalError):
-            seq = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).seq
+            seq = unseal_alone(line, journal.store_id, journal.ring.verifying).seq
             later, known = later + 1, max(known, seq)
     named = [one.seq for one in (journal.named_by_head(), journal.named_by_row()) if one is not None]
     return Damage(
@@ -587,16 +579,11 @@ def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> I
         if line.seq <= end.seq:
             continue
         try:
-            if line.is_purged:
-                head, chain = unseal_purged(line, chain, lambda key_id: ring.verifying(key_id, None))
-                is_last = head.last
-            else:
-                event, chain = unseal(line, chain, lambda key_id: ring.verifying(key_id, None))
-                is_last = event.last
+            found, chain = unseal_any(line, chain, ring.verifying)
         except (LineError, JournalError):
             return
         run.append(line)
-        if is_last:
+        if found.last:
             yield from run
             run = []
 
@@ -632,7 +619,6 @@ def _opened(config: AgentMemoryConfig, store_id: str) -> tuple[Database, Identit
 
 
 def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
-    """Refuse a backup of another store, and a place that is no store."""
     home = config.home
     if not config.server and (not home.is_dir() or not any(home.iterdir())):
         raise BackupError(f"there is no store at {home}: `memgraph restore` makes one from this backup", path=path)
@@ -666,7 +652,7 @@ def _known_purges(
         if line.type not in (MemoryPurged.TYPE, StoreRestored.TYPE):
             continue
         with suppress(LineError, JournalError):
-            said = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).payload
+            said = unseal_alone(line, journal.store_id, journal.ring.verifying).payload
             if isinstance(said, MemoryPurged):
                 purges[line.seq] = _KnownPurge(line.seq, said.purged_at, said.seqs(), said)
             elif isinstance(said, StoreRestored):
@@ -719,14 +705,14 @@ def _purged_again(
             )
         )
         for model, rows in vectors.items():
-            journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
+            journal.vectors(model).remove(rows)
     journal.erase(seqs | back)
     wanted: dict[str, list[int]] = defaultdict(list)
     for _, purged in journal.purges():
         for one in purged.vectors:
             wanted[one.model] += one.rows
     for model, row in list(vectors_left(journal, wanted)):
-        journal.vectors(model, journal.named.dimension_of(model) or 0).remove([row])
+        journal.vectors(model).remove([row])
     return again, back
 
 
@@ -753,23 +739,21 @@ def _changed(journal: Journal) -> JournalError:
 
 
 def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
-    """Return the record of an acceptance."""
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,
-        witnesses=[_accepted(one) for one in found.contradicting],
+        witnesses=[
+            AcceptedWitness(
+                kind="head", state="other" if one.state == "behind" else one.state, seq=one.seq, signature=one.signature
+            )
+            for one in found.contradicting
+        ],
         events_lost=len(found.lost),
         dropped_bytes=0,
         repaired_at=now,
         repaired_by=accepted_by,
         reason=reason,
     )
-
-
-def _accepted(witness: Witness) -> AcceptedWitness:
-    assert witness.state != "agrees", "what agrees is not accepted"  # noqa: S101
-    state = "other" if witness.state == "behind" else witness.state
-    return AcceptedWitness(kind="head", state=state, seq=witness.seq, signature=witness.signature)
 
 
 @contextmanager

@@ -21,10 +21,10 @@ write scope, and a transition to the current state records nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Actor
@@ -34,10 +34,9 @@ from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store.commit.records import Write, scope_of
-from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted_ids, reached, undeletions
 from memgraph.store.listing import only_id
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
 
 _BOTH_HOLD = "neither replaces the other"
 
@@ -46,23 +45,11 @@ Changes = Callable[[Row, str], Mapping[str, Any]]
 """Returns the new values of a memory's fields, given its row and the time."""
 
 
-class Transitions:
-    """Changes the states of memories, and links them.
+@dataclass(eq=False)
+class Transitions(StorePart):
+    """Changes the states of memories, and links them."""
 
-    Parameters
-    ----------
-    actor : {"agent", "user", "system"}
-        Who makes the changes: recorded with each event.
-    """
-
-    def __init__(
-        self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str], *, actor: Actor = "agent"
-    ) -> None:
-        self._journal = journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._actor: Actor = actor
+    _actor: Actor = "agent"
 
     def update_memory(self, id: str, /, **updates: Any) -> StoredMemory:
         """Change fields of a memory; new content is embedded again. Return the memory after the change.
@@ -136,13 +123,7 @@ class Transitions:
     def supersession(
         self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None
     ) -> MemoryLinked:
-        """Return the event that `supersede` would commit, for a commit with other events.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            As for `supersede`.
-        """
+        """Return the event that `supersede` would commit, for a commit with other events. Raises the same errors."""
         older, newer = self._reader.known(older_id).id, self._reader.known(by).id
         if older == newer:
             raise InvalidInputError("is the memory itself", field="target_id", value=older_id)
@@ -170,7 +151,6 @@ class Transitions:
             return newer
 
     def _unsuperseding(self, older: StoredMemory, newer: Sequence[str]) -> list[Write]:
-        """Return the events of `unsupersede`."""
         writes: list[Write] = [
             MemoryUnlinked(source_id=one, relation="SUPERSEDES", target_id=older.id) for one in newer
         ]
@@ -289,12 +269,7 @@ class Transitions:
         return self._reader.known(id)
 
     def check_order(self, newer_id: str, older_ids: Sequence[str], *, field: str = "keep") -> None:
-        """Refuse to let a memory supersede others if one of them supersedes it, directly or through others.
-
-        Raises
-        ------
-        InvalidInputError
-        """
+        """Refuse to let a memory supersede others if one of them supersedes it, directly or through others."""
         newer = reached([newer_id], self._superseding)
         if found := sorted(newer.keys() & set(older_ids) - {newer_id}):
             problem = f"is itself superseded by {found[0]}; undo that first"

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.diagnostics.reports import RecallWatch
 from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError, MemGraphError, StorageError
@@ -23,20 +24,19 @@ from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Projections
-from memgraph.store.backup.making import Backups
-from memgraph.store.commit.records import Write, check_commit
-from memgraph.store.commit.vectors import VectorModel, check_model
+from memgraph.store.backups import Backups
+from memgraph.store.commit.records import VectorModel, Write, check_commit, check_model
 from memgraph.store.commit.writer import Writer
+from memgraph.store.curation import Curation
 from memgraph.store.deletions import Disclosures
-from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.reset import Resetting
-from memgraph.store.maintenance.vectors import DamageNotice, Vectors
+from memgraph.store.maintenance.vectors import Vectors
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
 from memgraph.store.outcomes import Usage
 from memgraph.store.past import NoWriter, PastView, Views, When
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
@@ -206,39 +206,29 @@ class AgentMemoryStore:
         embedder: Embedder,
         annotator: Annotator,
         refused: str,
-        writer_of: Callable[..., Writer] = Writer,
         view: PastView | None = None,
     ) -> None:
         self.config, self._place, self._projector, self._now, self._is_closed = config, place, projector, now, False
         self._release = view.release if view else partial(_close, projector)
         self._journal = journal = projector.journal
-        notice = DamageNotice(is_silent=view is not None)
-        shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve}
-        self._writer = writer = writer_of(
-            projector, embedder=embedder, annotator=annotator, redacts=config.redact_secrets, **shared
+        make = Writer if view is None else NoWriter
+        self._writer = writer = make(
+            projector, embedder, annotator, now, config.forgetting_curve, config.redact_secrets
         )
-        self._reader = reader = Reader(
-            projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
-        )
+        self._reader = reader = Reader(projector, writer, now, config.forgetting_curve, view is None)
         self._listings = Listings(reader)
-        self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
-        self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
-        self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
-        self._verifying = Verifying(projector, reader, before=self._purging.complete_begun)
-        self._projections = Projections(
-            projector,
-            reader,
-            now,
-            flush=writer.flush,
-            check_files=view.open.lease.check if view else lambda: None,
-            refused=refused,
-        )
-        self._transitions = Transitions(journal, writer, reader, now)
-        self._curation = Curation(journal, writer, reader, now)
-        self._vectors = Vectors(projector, writer, reader, now, notice)
-        self._backups = Backups(config.home, projector, reader, now)
-        self._resetting = Resetting(projector, writer)
-        self._auditing = Auditing(config, journal, writer, now)
+        parts = projector, writer, reader, now
+        self._usage = Usage(*parts, RecallWatch(config, journal.store_id, now, is_silent=view is not None))
+        self._views = Views(*parts, config, place.folder / "past", view and view.past)
+        self._purging = Purging(*parts, config.home, self._views.close)
+        self._verifying = Verifying(*parts, self._purging.complete_begun)
+        self._projections = Projections(*parts, view.open.lease.check if view else lambda: None, refused)
+        self._transitions = Transitions(*parts)
+        self._curation = Curation(*parts)
+        self._vectors = Vectors(*parts)
+        self._backups = Backups(*parts, config.home)
+        self._resetting = Resetting(*parts)
+        self._auditing = Auditing(*parts, config.agents)
         check_model(journal.named, embedder)
         self._purging.complete_begun()
 
@@ -476,7 +466,6 @@ class PastStore(AgentMemoryStore):
             embedder=embedder,
             annotator=RuleAnnotator(),
             refused=view.open.journal.why,
-            writer_of=partial(NoWriter, view.open.journal),
             view=view,
         )
         self._reader.today = cache(lambda: Disclosures(view.open.journal.every_event()))

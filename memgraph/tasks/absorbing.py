@@ -166,7 +166,6 @@ def _elements(answer: str) -> tuple[list[_Element], list[tuple[int, str]]]:
 
 
 def _tags(answer: str) -> Iterator[re.Match[str]]:
-    """Yield the tags that are not in code."""
     code = _code(answer)
     span = next(code, None)
     for tag in _TAG.finditer(answer):
@@ -265,21 +264,7 @@ def absorb(working: Working, session_id: str, output: str, *, agent: str, projec
     scope; repeating an answer stores nothing twice, so a call that was interrupted can be repeated. What is too long, was forgotten
     or is replaced by the user is left out, with the reason.
 
-    Parameters
-    ----------
-    output : str
-        The whole answer, of any length.
-    agent : str
-        Whose answer it is: its permissions must include writing.
-    project : str or None
-        Of the facts. `Tasks.absorb`: by default that of the task that the session works on.
-
-    Raises
-    ------
-    InvalidInputError
-        The session's name or the project is invalid. Nothing is stored.
-    PermissionDeniedError
-        The agent may not store memories. It is recorded; nothing is stored.
+    The agent's permissions must include writing, else a `PermissionDeniedError` is raised and recorded; the project is that of the facts.
     """
     session, store = checked(Name, session_id, "session_id"), working.store
     project, tagged = checked(Name | None, project, "project"), parse_tags(checked(str, output, "output"))

@@ -48,7 +48,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
 from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask
-from memgraph.tasks.registry import LISTS, find_task, snapshot
+from memgraph.tasks.sessions import LISTS, find_task, snapshot
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.safe import visible_line
 
@@ -595,13 +595,9 @@ class TaskReader:
         with reader.frozen():
             ids = reader.ranked_ids(self.mask() & reader.listed(), limit=None)
             ranked = self.store.read_memories(ids[: 10 * _NEGATIVE_READ])
-        warnings = [one.id for one in ranked if self._is_of_scope(one) and _warns(one)]
-        return self.memories(warnings[:_NEGATIVE_READ])
-
-    def _is_of_scope(self, memory: StoredMemory) -> bool:
-        """Return whether a memory is of the task, or of its project if it has one."""
-        is_of_project = self.project_id is not None and memory.project_id in (self.project_id, None)
-        return memory.task_id == self.task_id or is_of_project
+        projects = set() if self.project_id is None else {self.project_id, None}
+        of_scope = (one for one in ranked if one.task_id == self.task_id or one.project_id in projects)
+        return self.memories([one.id for one in of_scope if _warns(one)][:_NEGATIVE_READ])
 
     def _constraints(self) -> list[Pin]:
         """Return the constraints that a prompt of the task has: pins, and other pinned memories that are constraints."""
@@ -658,8 +654,6 @@ def _since(then: TaskSnapshot, now: TaskSnapshot) -> Iterator[str]:
 
 
 class _Section(NamedTuple):
-    """A part of the page."""
-
     heading: str
     rank: int
     lines: list[str]
@@ -673,7 +667,9 @@ def rendered(page: ContinuityPage, *, max_tokens: int) -> ContinuityPage:
     """
     most = max_tokens * _CHARS_A_TOKEN
     longest = most // 4
-    head = _head(page)
+    task, who = page.task, f" for {_name(page.agent)}" if page.agent else ""
+    title = f"# Continuity: {_text(task.title, _TITLE_CHARS)}"
+    head = f"{title}\n\nTask {_name(task.task_id)} ({task.status}){who}, {_minute(page.generated_at)} UTC."
     sections = list(_sections(page, longest))
     left = most - len(head) - _REMARK_CHARS
     kept: dict[str, list[str]] = {}
@@ -696,15 +692,6 @@ def rendered(page: ContinuityPage, *, max_tokens: int) -> ContinuityPage:
         blocks.append(f"{omitted} {entries} left out{which} to keep within {max_tokens} tokens.")
     text = "\n\n".join(blocks)
     return page.model_copy(update={"text": text, "total_tokens": count_tokens(text), "is_cut": omitted > 0})
-
-
-def _head(page: ContinuityPage) -> str:
-    task = page.task
-    title = _text(task.title, _TITLE_CHARS)
-    who = f" for {_name(page.agent)}" if page.agent else ""
-    return (
-        f"# Continuity: {title}\n\nTask {_name(task.task_id)} ({task.status}){who}, {_minute(page.generated_at)} UTC."
-    )
 
 
 def _sections(page: ContinuityPage, longest: int) -> Iterator[_Section]:
@@ -796,7 +783,6 @@ def _text(text: str, longest: int) -> str:
 
 
 def _item(text: str, longest: int) -> str:
-    """Return a text that begins a list item."""
     return item(_text(text, longest))
 
 

@@ -27,7 +27,7 @@ from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past import When, moment_of
-from memgraph.tasks.registry import find_task
+from memgraph.tasks.sessions import find_task
 
 TOKEN_LIFE_S = 180
 """How long a request to remove a pin can be confirmed."""
@@ -36,17 +36,11 @@ _REMOVED = "the pin was removed"
 
 @dataclass(frozen=True)
 class Pins:
-    """The pins of a store.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    uptime_s : callable
-        Returns the machine's monotonic time in seconds: setting the clock back does not prolong a token's life.
-    """
+    """The pins of a store."""
 
     store: AgentMemoryStore
     uptime_s: Callable[[], float] = time.monotonic
+    """The machine's monotonic time in seconds: setting the clock back does not prolong a token's life."""
 
     def upsert(
         self,
@@ -284,7 +278,6 @@ class Pins:
         return next((one for one in of_task if canonical_name(one.content) == wanted), None)
 
     def _held(self) -> Sequence[Pin]:
-        """Return the pins that hold: neither removed nor ended."""
         now = self.store.now()
         rows = [row for row in self.store.reader.every_record(PIN) if is_pin(row)]
         rows = sorted((row for row in rows if row.get("expires_at", now) >= now), key=lambda row: int(row["seq"]))
@@ -357,7 +350,7 @@ def _parsed(pins: Pins, number: int, line: str, task_id: str | None) -> tuple[Pi
     if match is None or match["kind"] not in PIN_KINDS:
         problem = f"is no pin in line {number}; a pin is `- [KIND] TEXT`, KIND one of {', '.join(PIN_KINDS)}"
         raise InvalidInputError(problem, field="text", value=line)
-    content = _ESCAPED.sub(_unescaped, match["text"])
+    content = _ESCAPED.sub(lambda one: chr(int(one["code"], 16)) if one["code"] else _BACK[one[0]], match["text"])
     before = pins.get(match["id"]) if match["id"] is not None else None
     if before is not None and before.task_id != task_id:
         problem = f"names a pin of {f'the task {before.task_id}' if before.task_id else 'no task'} in line {number}"
@@ -372,7 +365,3 @@ def _line(pin: Pin) -> str:
 
 def _escaped(text: str) -> str:
     return _UNSAFE.sub(lambda found: _ESCAPES.get(found[0], f"\\u{{{ord(found[0]):x}}}"), text)
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found["code"], 16)) if found["code"] else _BACK[found[0]]

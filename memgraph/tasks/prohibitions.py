@@ -72,8 +72,6 @@ _GO_ON = 3
 
 
 class _Prohibition(NamedTuple):
-    """What a sentence forbids."""
-
     verb: str
     surface: str
     required: frozenset[str]
@@ -82,8 +80,6 @@ class _Prohibition(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """A clause that asks for something."""
-
     word: str
     verb: str
     terms: frozenset[str]

@@ -33,8 +33,7 @@ from memgraph.retrieval.overview import project_overview, recent_memories, sessi
 from memgraph.retrieval.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of, task_of
-from memgraph.tasks.registry import find_task, has_task
-from memgraph.tasks.sessions import Working
+from memgraph.tasks.sessions import Working, find_task, has_task
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
@@ -270,7 +269,6 @@ class Composer:
 
 
 def _only(context: AgentContext, is_kept: Callable[[StoredMemory], bool]) -> AgentContext:
-    """Return a context with some of its memories."""
     names = ("semantic_memories", "similar_episodes", "procedural_rules")
     return context.model_copy(update={name: [one for one in getattr(context, name) if is_kept(one)] for name in names})
 

@@ -23,8 +23,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.past import When
 from memgraph.tasks.handoffs import PAGE_TOKENS, Handoffs, Ledgers, reader_of
 from memgraph.tasks.pins import Pins
-from memgraph.tasks.registry import find_task, has_task, id_for, list_tasks, snapshot
-from memgraph.tasks.sessions import TaskSessions, Working
+from memgraph.tasks.sessions import TaskSessions, Working, find_task, has_task, id_for, list_tasks, snapshot
 from memgraph.tasks.turns import Turns
 
 
@@ -83,12 +82,7 @@ class Tasks:
         return Handoffs(self.store)
 
     def continuity(
-        self,
-        task_id: str,
-        *,
-        agent: str | None = None,
-        justification: str | None = None,
-        max_tokens: int = PAGE_TOKENS,
+        self, task_id: str, *, agent: str | None = None, justification: str | None = None, max_tokens: int = PAGE_TOKENS
     ) -> ContinuityPage:
         """Return the page from which to continue a task in its present state; `handoffs.page` returns that of a handoff. It is no recall.
 

@@ -47,8 +47,7 @@ from memgraph.store.access.scope import Scope, of_or_none
 from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask
 from memgraph.tasks.prohibitions import asks_for_forbidden
-from memgraph.tasks.registry import list_tasks
-from memgraph.tasks.sessions import session_of, stack_with
+from memgraph.tasks.sessions import list_tasks, session_of, stack_with
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
@@ -329,12 +328,13 @@ class Turns:
 
 def is_confirmation(message: str, settings: TurnSettings) -> bool:
     """Return whether a message as a whole confirms: “Yes, that's right!” does; “yes, but …”, “right?” and a longer text do not."""
-    return _is_one_of(message, _phrases(tuple(settings.confirmation_languages), tuple(settings.confirmations)))
+    words = tuple(WORDS[one] for one in settings.confirmation_languages)
+    return _is_one_of(message, _phrases(words, tuple(settings.confirmations)))
 
 
 def is_denial(message: str, settings: TurnSettings) -> bool:
     """Return whether a message as a whole says no: “No, thanks.” does; “no, use the other one” does not."""
-    return _is_one_of(message, _denials(tuple(settings.confirmation_languages)))
+    return _is_one_of(message, _phrases(tuple(DENIALS[one] for one in settings.confirmation_languages)))
 
 
 def _is_one_of(message: str, phrases: frozenset[str]) -> bool:
@@ -357,15 +357,10 @@ def _is_one_of(message: str, phrases: frozenset[str]) -> bool:
     return True in reached.get(len(words), ())
 
 
-@lru_cache(maxsize=16)
-def _phrases(languages: tuple[Language, ...], further: tuple[str, ...]) -> frozenset[str]:
-    listed: Iterable[str] = (phrase for language in languages for phrase in WORDS[language].split(", "))
-    return frozenset(filter(None, map(_normal, (*listed, *further))))
-
-
-@lru_cache(maxsize=16)
-def _denials(languages: tuple[Language, ...]) -> frozenset[str]:
-    return frozenset(_normal(phrase) for language in languages for phrase in DENIALS[language].split(", "))
+@lru_cache(maxsize=32)
+def _phrases(listed: tuple[str, ...], further: tuple[str, ...] = ()) -> frozenset[str]:
+    phrases = (phrase for words in listed for phrase in words.split(", "))
+    return frozenset(filter(None, map(_normal, (*phrases, *further))))
 
 
 def _normal(text: str) -> str:

@@ -10,7 +10,7 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import shown
-from memgraph.store.projection.bulk import no_collections
+from memgraph.store.rows import no_collections
 from memgraph.viz.periods import bounds
 
 _STEP = 500

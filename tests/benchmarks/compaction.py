@@ -24,9 +24,9 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
-from memgraph.store.compaction import compact, preview_compaction
+from memgraph.store.compaction import compact
 from memgraph.store.opening import open_store_journal
-from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.replayed import replayed
 
 START_S = 1_735_689_600
 """1 January 2025: the events are spread over a year."""
@@ -109,7 +109,7 @@ def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
     journal.close()
     kept = config.model_copy(update={"archive_retention_days": 1})
     preview = timed(
-        "preview_of_retention_s", lambda: preview_compaction(kept, before=limit, clock=lambda: _at(LATER)), figures
+        "preview_of_retention_s", lambda: compact(kept, before=limit, dry_run=True, clock=lambda: _at(LATER)), figures
     )
     done = timed("retention_s", lambda: compact(kept, before=limit, clock=lambda: _at(LATER)), figures)
     assert preview.removed_texts == done.removed_texts

@@ -22,8 +22,8 @@ from memgraph.errors import BusyError, ClosedError, JournalError, ReadOnlyError,
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.key_providers import FileKeys
+from memgraph.journal.keyring import KeyRing
 from memgraph.journal.opening import add_store, identity_in
 from memgraph.journal.sql import SCHEMA_VERSION, Database, Postgres, SQLite
 from memgraph.model.events.memories import MemoryAdded

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import KeyMissingError
-from memgraph.journal.keys.providers import CommandKeys, EnvKeys, FileKeys, JsonKeys
-from memgraph.journal.keys.ring import key_place, name_of
+from memgraph.journal.key_providers import CommandKeys, EnvKeys, FileKeys, JsonKeys
+from memgraph.journal.keyring import key_place, name_of
 from memgraph.ports import KeyProvider, RotatingKeyProvider, SigningKey
 from memgraph.testing import FakeKeys
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.replayed import replayed
 from memgraph.testing import FakeClock, FakeEmbedder
 
 WRITERS = 3

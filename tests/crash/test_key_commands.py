@@ -13,7 +13,7 @@ import pytest
 
 import memgraph
 from memgraph.errors import JournalError
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.store.maintenance.keys import export_keys, rotate_key
 from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock

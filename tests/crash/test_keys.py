@@ -14,7 +14,7 @@ import pytest
 import memgraph
 from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.envelope import Chain, parsed, unseal
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.testing import FakeClock
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.testing import FakeClock, FakeEmbedder

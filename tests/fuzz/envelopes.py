@@ -26,8 +26,8 @@ from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal import envelope, opening
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, parsed, seal, unseal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.keys.ring import key_from_secret
+from memgraph.journal.key_providers import FileKeys
+from memgraph.journal.keyring import key_from_secret
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.memories import (
     MemoryAdded,

@@ -10,7 +10,7 @@ import pytest
 
 import memgraph
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.records import DecayApplied
 from memgraph.testing import FakeClock, FakeEmbedder

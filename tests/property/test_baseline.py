@@ -19,7 +19,7 @@ from memgraph import MemGraph
 from memgraph.errors import MemGraphError
 from memgraph.store.compaction import compact
 from memgraph.store.opening import open_store_journal
-from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.replayed import replayed
 from memgraph.testing import FakeClock, FakeEmbedder
 
 WORDS = ("login", "deploy", "cache", "clock", "queue")

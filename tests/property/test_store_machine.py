@@ -28,7 +28,7 @@ import memgraph
 from memgraph.errors import DuplicateIdError, ScopeError
 from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked
 from memgraph.model.ids import canonical_name, new_id

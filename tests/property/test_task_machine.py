@@ -26,7 +26,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.fold import EmptyRows, Projection, project
 from memgraph.fold.tasks import WRITABLE
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.tasks import DecisionMade
 from memgraph.model.ids import new_id

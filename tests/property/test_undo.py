@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memgraph
-from memgraph.store.editing.curation import Edit
+from memgraph.store.curation import Edit
 from memgraph.testing import FakeClock, FakeEmbedder
 
 COUNT = 5

@@ -280,7 +280,7 @@ class Operation(Generic[A]):
             raise PermissionDeniedError(problem, agent=call.caller.agent)
         if self.effect != "read":
             return self.run(call, given)
-        from memgraph.store.commit.requests import reading_only
+        from memgraph.store.commit.writer import reading_only
 
         with reading_only():
             return self.run(call, given)

@@ -61,8 +61,8 @@ from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel, Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.query import Reader
+from memgraph.store.rows import in_bulk
 from memgraph.text import lazy_re as re
 
 RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."

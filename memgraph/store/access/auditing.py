@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ClosedError, PermissionDeniedError, ReadOnlyError, StorageError
 from memgraph.index.columns import TIERS
-from memgraph.journal.journal import Journal
-from memgraph.journal.search import events_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
 from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
-from memgraph.privacy import Access, Operation, access_of
-from memgraph.store.commit.requests import Requests
-from memgraph.store.commit.writer import Writer
-from memgraph.store.query import Reader
+from memgraph.privacy import Access, AgentPermissions, Operation, access_of
+from memgraph.store.commit.writer import Requests
+from memgraph.store.query import Reader, StorePart
 
 logger = logger_of(__name__)
 
 
-class Auditing:
-    """Decides what agents may ask for, and records what was refused or justified. `requests` finds the commits of a client's request."""
+@dataclass(eq=False)
+class Auditing(StorePart):
+    """Decides what agents may ask for, and records what was refused or justified."""
 
-    def __init__(self, config: AgentMemoryConfig, journal: Journal, writer: Writer, now: Callable[[], str]) -> None:
-        self._agents = config.agents
-        self._journal = journal
-        self._writer = writer
-        self._now = now
-        self.requests = Requests(journal)
+    _agents: Mapping[str, AgentPermissions]
+
+    @property
+    def requests(self) -> Requests:
+        """What finds the commits of a client's request."""
+        return Requests(self._journal)
 
     def access_of(self, agent: str = UNNAMED, justification: str | None = None) -> Access:
         """Return the access of an agent with its permissions from the settings.
@@ -107,7 +105,7 @@ class Auditing:
         """
         checked(Name | None, agent, "agent")
         found: deque[AccessAudited] = deque(maxlen=checked(Limit, limit, "limit"))
-        for event in events_of(self._journal, {AccessAudited.TYPE: None}):
+        for event in self._journal.events_of(AccessAudited.TYPE):
             payload = event.payload
             if isinstance(payload, AccessAudited) and agent in (None, payload.agent):
                 found.append(payload)
@@ -117,7 +115,6 @@ class Auditing:
     def _refusals(
         self, access: Access, operation: Operation, *, tier: PrivacyTier | None = None, domain: str | None = None
     ) -> Iterator[None]:
-        """Record a refusal raised in the block."""
         try:
             yield
         except PermissionDeniedError as error:

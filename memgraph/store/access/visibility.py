@@ -103,7 +103,6 @@ def _by_state(index: Index, access: Access, operation: Operation) -> Mask:
 
 
 def _slots_of(index: Index, memory_ids: Iterable[str]) -> Mask:
-    """Return which slots are those of some memories, as far as these exist."""
     mask = np.zeros(len(index), dtype=np.bool_)
     slots = np.array([index.slot(one) for one in memory_ids], dtype=np.int64)
     mask[slots[slots >= 0]] = True

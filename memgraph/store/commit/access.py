@@ -39,18 +39,22 @@ class Use:
 
 
 class Mark(NamedTuple):
-    """A position in the pending uses: the event that the rows include, the number of drains, and of uses added since."""
+    """A position in the pending uses: the event that the rows include, and the number of uses added since."""
 
     seq: int
-    drains: int
     used: int
 
 
-class PendingAccess:
-    """Uncommitted uses, and the retrievals that caused them. Not thread-safe: the owner locks.
+class Taken(NamedTuple):
+    """The events to commit for pending uses, and how many uses of each memory, and other events, they are made of."""
 
-    Drained uses stay visible until the rows include their commit.
-    """
+    payloads: list[Payload]
+    uses: dict[str, int]
+    others: int
+
+
+class PendingAccess:
+    """Uncommitted uses, and the retrievals that caused them. Not thread-safe: the owner locks."""
 
     def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig, seq: Callable[[], int]) -> None:
         self._flush = flush
@@ -58,10 +62,8 @@ class PendingAccess:
         self._seq = seq
         self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
-        self._drained: dict[str, list[Use]] = {}
-        self._drained_at = -1
         self._used: list[str] = []
-        self._drains = 0
+        self._taken: Taken | None = None
         self._timer: threading.Timer | None = None
         self._is_told = False
 
@@ -80,44 +82,39 @@ class PendingAccess:
     @property
     def mark(self) -> Mark:
         """The position up to which a reader has seen the pending uses, for `effects`."""
-        return Mark(self._seq(), self._drains, len(self._used))
+        return Mark(self._seq(), len(self._used))
 
     def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
         """Return the rows with the effects of pending uses; uses of deleted memories have none."""
-        is_late = since is not None and since[:2] == self.mark[:2]
-        ids = dict.fromkeys(self._used[since.used :]) if since and is_late else {**self._drained, **self._uses}
-        uses = {memory_id: found for memory_id in ids if (found := self._of(memory_id))}
-        return [_effect(row, uses[row["id"]], self._curve) for row in rows(uses)] if uses else []
+        is_late = since is not None and since.seq == self._seq()
+        ids = dict.fromkeys(self._used[since.used :] if since and is_late else self._uses)
+        return [_effect(row, self._uses[row["id"]], self._curve) for row in rows(ids)] if ids else []
 
     def over(self, row: Row) -> Row:
         """Return a row with its pending uses applied."""
-        uses = self._of(row["id"])
+        uses = self._uses.get(row["id"])
         return {**row, **_effect(row, uses, self._curve).model_dump()} if uses else row
 
-    def drain(self, rows: Rows) -> Drained:
-        """Return the events to commit, computed from the rows under the lock, and clear the uses."""
+    def taken(self, rows: Rows) -> Taken:
+        """Return the events to commit, computed from the rows under the writer lock. The uses stay until `forget`."""
         effects = self.effects(rows)
         payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
-        drained = Drained(payloads, self._uses, self._others)
-        self._drained = {memory_id: self._of(memory_id) for memory_id in {**self._drained, **self._uses}}
-        self._drained_at = self._seq()
-        self._uses, self._others, self._used = {}, [], []
-        self._drains += 1
+        taken = Taken(payloads, {one: len(uses) for one, uses in self._uses.items()}, len(self._others))
+        self._taken = taken
+        return taken
+
+    def forget(self, taken: Taken) -> None:
+        """Forget the uses whose events the rows include from now on. Idempotent."""
+        if self._taken is not taken:
+            return
+        self._taken = None
+        later = {one: uses[taken.uses.get(one, 0) :] for one, uses in self._uses.items()}
+        self._uses = {one: uses for one, uses in later.items() if uses}
+        self._used = [one for one, uses in self._uses.items() for _ in uses]
+        del self._others[: taken.others]
         self.stop()
-        return drained
-
-    def put_back(self, drained: Drained) -> None:
-        """Restore drained uses after their commit failed."""
-        later, self._uses, self._used, self._drained = self._uses, {}, [], {}
-        self._drains += 1
-        for uses in (*drained.uses.values(), *later.values()):
-            self.add(uses)
-        self._others = [*drained.others, *self._others]
-        self._start_timer()
-
-    def _of(self, memory_id: str) -> list[Use]:
-        drained = self._drained if self._drained_at == self._seq() else {}
-        return [*drained.get(memory_id, ()), *self._uses.get(memory_id, ())]
+        if self:
+            self._start_timer()
 
     def settle(self) -> None:
         """Commit the pending uses; if the system refuses, they stay pending, which is logged once."""
@@ -154,15 +151,6 @@ class PendingAccess:
             logger.warning("access records could not be written and are kept for later: %s", error.loggable)
         if self:
             self._start_timer()
-
-
-@dataclass(frozen=True, slots=True)
-class Drained:
-    """The result of draining `PendingAccess`: the events, and the uses behind them."""
-
-    payloads: list[Payload]
-    uses: dict[str, list[Use]]
-    others: list[Payload]
 
 
 def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> AccessEffect:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
-from itertools import groupby
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count, groupby
 from typing import Any, TypeVar
+from uuid import UUID, uuid5
 
 from memgraph.embedding import embed_each
-from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError, ReadOnlyError
 from memgraph.extraction.secrets import kinds_of_secrets, redact_any
 from memgraph.fold import Workspace, check
 from memgraph.fold.memories import chain_of
 from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.journal import Journal
 from memgraph.journal.vectors import row_sha256
 from memgraph.logs import logger_of
 from memgraph.model.base import checked, checked_list
@@ -51,19 +55,21 @@ from memgraph.ports import Annotator, Embedder, Key, Row
 from memgraph.privacy import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import PendingAccess, Use
 from memgraph.store.commit.records import (
+    VectorModel,
     Write,
     annotated,
+    check_model,
+    checked_vector,
     patch,
     payload_and_vector,
     record_of,
     scope_of,
+    vector_model,
     with_its_reasons,
     with_vector,
 )
-from memgraph.store.commit.requests import check_effect, next_commit_id
-from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
-from memgraph.store.projection.bulk import BULK_FROM, in_bulk
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
+from memgraph.store.rows import BULK_FROM, in_bulk
 
 logger = logger_of(__name__)
 
@@ -89,34 +95,31 @@ _FIELD_OF_ALIAS = {
     for name, field in kind.model_fields.items()
     if field.alias
 }
+_reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
+_MOST_COMMITS = 256
+"""Commits of one request that are looked for. A request that made more has made one of the first."""
+_names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
 
 
+@dataclass(eq=False)
 class Writer:
     """Turns requests into events and appends them, with the pending access records.
 
     It validates, annotates, embeds, and sets the store's own fields. `append` and `append_all` require the writer lock.
     """
 
-    def __init__(
-        self,
-        projector: Projector,
-        *,
-        embedder: Embedder,
-        annotator: Annotator,
-        now: Callable[[], str],
-        curve: ForgettingCurveConfig,
-        redacts: bool,
-    ) -> None:
-        self._projector = projector
-        self.embedder = embedder
-        self._annotator = annotator
-        self._now = now
-        self._curve = curve
-        self._redacts = redacts
-        self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
-        self.notices: list[str] = []
+    _projector: Projector
+    embedder: Embedder
+    _annotator: Annotator
+    _now: Callable[[], str]
+    _curve: ForgettingCurveConfig
+    _redacts: bool
+    notices: list[str] = field(default_factory=list)
+    _made_ids: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.pending = PendingAccess(self.flush, self._curve, lambda: self._projector.projection.seq)
         self.tiers = Tiers(self.notice)
-        self._made_ids: set[str] = set()
 
     @property
     def model(self) -> VectorModel:
@@ -194,8 +197,20 @@ class Writer:
             A link's end is neither among the memories nor in the store; nothing is stored.
         """
         memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
+        made_by = self.embedder
         with self._projector.graph.written_after():
-            self.restore(memories, links)
+            completed = self._completed(memories, annotate=False)
+            with self._projector.writing():
+                now = self._now()
+                parts: list[tuple[WriteScope, str | None, Sequence[Write]]] = [
+                    ("task" if task_id else "global", task_id, self._as_events(list(run), _chains(annotate=False)))
+                    for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
+                ]
+                dated = ({**link.model_dump(), "created_at": link.created_at or now} for link in links)
+                made = [self.without_secrets(MemoryLinked(**fields)) for fields in dated]
+                parts += [("global", None, made)] if made else []  # when their ends exist
+                if parts:
+                    self.append_all(parts, made_by=made_by)
 
     def commit(
         self,
@@ -251,46 +266,20 @@ class Writer:
 
     def note_uses(self, uses: Sequence[Use]) -> None:
         """Record uses of memories: visible at once, durable within a second."""
-        self._note(uses)
+        self.note_retrieval(None, uses)
 
-    def note_retrieval(self, record: RetrievalRecorded, uses: Sequence[Use]) -> None:
+    def note_retrieval(self, record: RetrievalRecorded | None, uses: Sequence[Use]) -> None:
         """Record a retrieval and its uses."""
-        self._note(uses, self.without_secrets(record))
-
-    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
-        journal = self._projector.journal
+        journal, record = self._projector.journal, self.without_secrets(record)
         with self._projector.view:
             if not journal.is_read_only:
                 self.pending.add(uses, record)
             elif refused := journal.refused_writes():
                 self.pending.skip(refused)
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """Hold the writer lock for a block; writes inside it nest."""
-        with self._projector.writing():
-            yield
-
-    def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories as given, and links, in one write that is accepted or rejected as a whole.
-
-        Each run of memories of one write scope is one commit, in the given order; the links come last, when their ends
-        exist. If the process is killed during the write, the first commits remain.
-        """
-        made_by = self.embedder
-        completed = self._completed(memories, annotate=False)
-        with self._projector.writing():
-            now = self._now()
-            parts: list[tuple[WriteScope, str | None, Sequence[Write]]] = [
-                ("task" if task_id else "global", task_id, self._as_events(list(run), _chains(annotate=False)))
-                for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
-            ]
-            dated = ({**link.model_dump(), "created_at": link.created_at or now} for link in links)
-            made = [self.without_secrets(MemoryLinked(**fields)) for fields in dated]
-            if made:
-                parts.append(("global", None, made))
-            if parts:
-                self.append_all(parts, made_by=made_by)
+        return self._projector.writing()
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
@@ -492,24 +481,33 @@ class Writer:
         ]
         self._check(drafts)
         with self._projector.view:
-            drained = self.pending.drain(self._projector.rows.memories)
-        first = CommitDraft("system", [*drained.payloads, *self._switch(vectors)], actor="system")
+            taken = self.pending.taken(self._projector.rows.memories)
+        first = CommitDraft("system", [*taken.payloads, *self._switch(vectors)], actor="system")
+        refs, write = self._placed(vectors)
+        drafts = [first] + [
+            replace(
+                draft,
+                payloads=[
+                    payload if vector is None else payload.model_copy(update={"vector": next(refs)})
+                    for payload, vector in writes
+                ],
+                commit_id=next_commit_id(),
+            )
+            for draft, writes in zip(drafts, given, strict=True)
+        ]
+        recorded = partial(self.pending.forget, taken)
+        if not any(draft.payloads for draft in drafts):
+            with self._projector.view:
+                recorded()  # uses of memories that are deleted by now
+            return []
         before = self._projector.journal.tail.seq
         try:
-            refs, write = self._placed(vectors)
-            drafts = [first] + [
-                replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
-                for draft, writes in zip(drafts, given, strict=True)
-            ]
-            if not any(draft.payloads for draft in drafts):
-                return []
-            appended = self._projector.append(drafts, self._now(), first=write)
+            return self._projector.append(drafts, self._now(), first=write, then=recorded)[len(first.payloads) :]
         except BaseException:
-            if self._projector.journal.tail.seq == before:  # otherwise they are recorded and must not be counted twice
+            if self._projector.journal.tail.seq != before:  # they are recorded, and must not be counted twice
                 with self._projector.view:
-                    self.pending.put_back(drained)
+                    recorded()
             raise
-        return appended[len(first.payloads) :]
 
     def _check(self, drafts: Sequence[CommitDraft]) -> None:
         """Refuse what may not be recorded, at the rows as they are."""
@@ -535,7 +533,6 @@ class Writer:
         return refs, lambda: stored.restore(dict(enumerate(vectors, start=first)))
 
     def _switch(self, vectors: Sequence[Vector]) -> list[Payload]:
-        """Return the event that sets the store's model, before its first vector."""
         if not vectors or self._projector.journal.named.model is not None:
             return []
         return [EmbeddingSwitched(model=self.model.name, dimension=self.model.dimension)]
@@ -567,18 +564,8 @@ def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
     if not annotate:
         return lambda _memory: None
     return lambda memory: chain_of(
-        {
-            "type": memory.type,
-            "session_id": memory.session_id,
-            "project_id": memory.project_id,
-            "source": memory.source,
-        }
+        {"type": memory.type, "session_id": memory.session_id, "project_id": memory.project_id, "source": memory.source}
     )
-
-
-def _naming(write: tuple[Payload, Vector | None], refs: Iterator[VectorRef]) -> Payload:
-    payload, vector = write
-    return payload if vector is None else payload.model_copy(update={"vector": next(refs)})
 
 
 class Tiers:
@@ -626,3 +613,66 @@ class Tiers:
             self._notice(
                 "a private memory has no domain, so no agent may have it; `memgraph edit ID --domain NAME` gives it one"
             )
+
+
+@contextmanager
+def reading_only() -> Iterator[None]:
+    """Reject all that this thread writes in the block except records of reading."""
+    token = _reads_only.set(True)
+    try:
+        yield
+    finally:
+        _reads_only.reset(token)
+
+
+def check_effect(payloads: Iterable[Payload]) -> None:
+    """Reject what an operation that only reads must not write."""
+    if _reads_only.get():
+        for payload in payloads:
+            if not payload.POLICY.is_of_reading:
+                raise ReadOnlyError(
+                    f"an operation that only reads was about to write {payload.TYPE}; nothing was written"
+                )
+
+
+def next_commit_id() -> str | None:
+    """Return the id of the next commit of the present request; None outside a request: the journal then draws one."""
+    names = _names.get()
+    return None if names is None else next(names)
+
+
+class Requests:
+    """Names the commits of requests, and finds them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    @property
+    def seq(self) -> int:
+        """Number of the last event that this process has seen: a new request's commits come later."""
+        return self._journal.tail.seq
+
+    @contextmanager
+    def naming(self, request_id: str) -> Iterator[None]:
+        """Derive the ids of the commits that this thread makes in the block from the id of a request, a UUID used for it alone."""
+        token = _names.set(_commit_ids(request_id))
+        try:
+            yield
+        finally:
+            _names.reset(token)
+
+    def made_by(self, request_id: str, *, after: int) -> list[Event]:
+        """Return the events of a request's commits, in order, but for records of reading and of the embedding in use. Reads the events after `after`."""
+        names = _commit_ids(request_id)
+        wanted = {next(names) for _ in range(_MOST_COMMITS)}
+        events = (one for one in self._journal.events_after(after) if one.commit_id in wanted)
+        return [
+            one
+            for one in events
+            if not (one.payload.POLICY.is_of_reading or isinstance(one.payload, EmbeddingSwitched))
+        ]
+
+
+def _commit_ids(request_id: str) -> Iterator[str]:
+    space = UUID(request_id)
+    return (str(uuid5(space, str(number))) for number in count())

@@ -11,7 +11,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import orjson
@@ -24,18 +24,9 @@ from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.legacy import KEPT
-from memgraph.journal.opening import (
-    Identity,
-    add_store,
-    id_of,
-    identify,
-    identity_in,
-    is_store,
-    opened,
-    refuse_foreign,
-)
+from memgraph.journal.opening import Identity, add_store, id_of, identify, identity_in, is_store, opened, refuse_foreign
 from memgraph.journal.sql import MOVED, Transaction
 from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, checked
@@ -44,9 +35,10 @@ from memgraph.model.events.store import StoreMigrated
 from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, times_of
-from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.projector import Projector
 from memgraph.store.purge.exports import FILE as EXPORTS
-from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+from memgraph.store.purge.purging import RECEIPTS
+from memgraph.store.replayed import replayed
 
 
 def migrate(
@@ -63,13 +55,19 @@ def migrate(
     provider, now = keys or configured_keys(config), times_of(clock)
     started, started_at = time.perf_counter(), now()
     store_id, _ = identify(config.home, provider, keys_home=config.keys_home, server=config.server)
-    with closing(open_store_journal(config, provider, now, moves=not dry_run)) as journal:
+    with ExitStack() as stack:
+        journal = stack.enter_context(closing(open_store_journal(config, provider, now, moves=not dry_run)))
         whole, versions = hashlib.sha256(), Counter[tuple[str, int]]()
         for line in journal.every_line():  # what the lines say of themselves, before any conversion
             whole.update(line.data + b"\n")
             versions[line.type, orjson.loads(line.head)["event_version"]] += 1
         journal.verify(progress)
-        before = _schema_of(config, journal)
+        projector = stack.enter_context(closing(open_projector(config.engine, journal, config.home)))
+        try:
+            state = projector.stored.state()
+            before = state.projection.schema_version if state else None
+        except GraphError:
+            before = None  # they cannot be read
         found = MigrationReport(
             store_id=store_id,
             release=release(),
@@ -87,7 +85,7 @@ def migrate(
             rebuilds=before != SCHEMA_VERSION,
             seconds=0.0,
         )
-        updates = {} if dry_run else _bring_up(config, journal, found, now, progress)
+        updates = {} if dry_run else _bring_up(projector, found, now, progress)
     return found.model_copy(update={**updates, "seconds": round(time.perf_counter() - started, 3)})
 
 
@@ -209,7 +207,6 @@ def _moved(
 
 
 def _copy(source: Journal, journal: Journal, tx: Transaction) -> None:
-    """Copy events, archive, baseline and vectors into the transaction that is open."""
     tenant, archived = journal.database.tenant, 0
     with source.database.reading() as old:
         while part := old.one("archive_after", source.database.tenant, archived):
@@ -228,46 +225,29 @@ def _shown(config: AgentMemoryConfig) -> str:
 
 
 def _bring_up(
-    config: AgentMemoryConfig,
-    journal: Journal,
-    found: MigrationReport,
-    now: Callable[[], str],
-    progress: Progress | None,
+    projector: Projector, found: MigrationReport, now: Callable[[], str], progress: Progress | None
 ) -> dict[str, object]:
     """Make graph and index with this release's schema; record that, if they were of another one."""
-    with closing(open_projector(config.engine, journal, config.home)) as projector:
-        if found.rebuilds:
-            projector.rebuild(progress)
-        with projector.reading():
-            digest = f"{projector.projection.digest:064x}"
-        if not found.rebuilds:
-            return {"digest": digest}
-        record = StoreMigrated(
-            seq=found.last_seq,
-            signature=found.signature,
-            journal_sha256=found.journal_sha256,
-            schema_before=found.schema_before,
-            schema_version=SCHEMA_VERSION,
-            converted=sum(found.types[name] for name in found.converted),
-            digest=digest,
-            migrated_at=now(),
-            migrated_by=f"memgraph {release()}",
-        )
-        with projector.writing():
-            events = projector.append([CommitDraft("system", [record], actor="user")], now())
-        return {"digest": digest, "recorded_as": events[-1].seq}
-
-
-def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
-    """Return the version of the schema of the rows as they are; None if it cannot be read."""
-    projector = open_projector(config.engine, journal, config.home)
-    try:
-        state = projector.stored.state()
-        return state.projection.schema_version if state else None
-    except GraphError:
-        return None
-    finally:
-        projector.release()
+    if found.rebuilds:
+        projector.rebuild(progress)
+    with projector.reading():
+        digest = f"{projector.projection.digest:064x}"
+    if not found.rebuilds:
+        return {"digest": digest}
+    record = StoreMigrated(
+        seq=found.last_seq,
+        signature=found.signature,
+        journal_sha256=found.journal_sha256,
+        schema_before=found.schema_before,
+        schema_version=SCHEMA_VERSION,
+        converted=sum(found.types[name] for name in found.converted),
+        digest=digest,
+        migrated_at=now(),
+        migrated_by=f"memgraph {release()}",
+    )
+    with projector.writing():
+        events = projector.append([CommitDraft("system", [record], actor="user")], now())
+    return {"digest": digest, "recorded_as": events[-1].seq}
 
 
 def _converted(versions: Iterable[tuple[str, int]]) -> dict[str, str]:

@@ -18,8 +18,7 @@ from memgraph.model.events.store import StoreReset
 from memgraph.model.memory import RECORD_SOURCES
 from memgraph.model.results.maintenance import ResetResult, ResetScope
 from memgraph.ports import Row
-from memgraph.store.commit.writer import Writer
-from memgraph.store.projection.projector import Projector
+from memgraph.store.query import StorePart
 
 MOST_IDS = 100_000
 """Memories named by one event: a line of the journal is limited to 16 MB."""
@@ -44,12 +43,8 @@ _KINDS = {
 """What the rows of a table are called."""
 
 
-class Resetting:
+class Resetting(StorePart):
     """Resets a store."""
-
-    def __init__(self, projector: Projector, writer: Writer) -> None:
-        self._projector = projector
-        self._writer = writer
 
     def reset(self, scope: ResetScope, *, preview: bool = False) -> ResetResult:
         """Remove memories, and what is kept for sessions, from every view, in one commit. Idempotent.
@@ -111,7 +106,6 @@ def is_kept(row: Row) -> bool:
 
 
 def _kind(row: Row) -> str:
-    """Return what a memory is counted as."""
     return "records" if row.get("source") in RECORD_SOURCES else str(row["type"])
 
 

@@ -7,7 +7,7 @@ interrupted run can be continued.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
@@ -24,63 +24,25 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.memory import Vector
 from memgraph.model.results.maintenance import ReembedResult, VectorRepair
 from memgraph.ports import Embedder, Progress, Row
-from memgraph.store.commit.records import Write, scope_of
-from memgraph.store.commit.vectors import (
+from memgraph.store.commit.records import (
     VectorModel,
+    Write,
     check_is_embedder,
     check_model,
     checked_vector,
     has_vector,
     rows_in_use,
+    scope_of,
 )
-from memgraph.store.commit.writer import Writer
-from memgraph.store.projection.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart, damage_notice
 
 logger = logger_of(__name__)
 Texts = set[tuple[str, str]]
 """Memories and the codes of their texts."""
 
 
-class DamageNotice:
-    """Notice of damaged vectors, logged once; a silent one, of a view, says nothing."""
-
-    def __init__(self, *, is_silent: bool = False) -> None:
-        self._is_silent = is_silent
-        self._is_logged = False
-
-    def of(self, count: int) -> list[str]:
-        """Return the notice for a number of damaged vectors."""
-        if self._is_silent or not count:
-            return []
-        many = f"{count:,} vectors are damaged or missing, their memories are found by text alone"
-        one = "a vector is damaged or missing, its memory is found by text alone"
-        return [f"{one if count == 1 else many}: run `memgraph embed --repair`"]
-
-    def log(self, count: int) -> None:
-        """Log the notice for a number of damaged vectors, unless it was logged before."""
-        for text in self.of(count) if not self._is_logged else ():
-            self._is_logged = True
-            logger.warning("%s", text)
-
-
-class Vectors:
+class Vectors(StorePart):
     """Makes and restores the vectors of a store's memories, and changes its model."""
-
-    def __init__(
-        self,
-        projector: Projector,
-        writer: Writer,
-        reader: Reader,
-        now: Callable[[], str],
-        notice: DamageNotice,
-    ) -> None:
-        self._projector = projector
-        self._journal = projector.journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._notice = notice
 
     @property
     def notices(self) -> list[str]:
@@ -88,7 +50,7 @@ class Vectors:
         waiting = self.awaiting_vectors() if self._writer.embedder.dimension else 0
         many = "a memory awaits its vector" if waiting == 1 else f"{waiting} memories await their vectors"
         notices = [f"{many}, found by text alone until then: run `memgraph embed`"] if waiting else []
-        return [*notices, *self._notice.of(self.damaged_vectors())]
+        return [*notices, *damage_notice(self.damaged_vectors())] if self._reader.tells_damage else notices
 
     def check_embedder(self, embedder: Embedder) -> None:
         """Reject an embedder that does not match the store's current vectors; one that makes none fits any store.
@@ -198,9 +160,7 @@ class Vectors:
 
         `verify` detects further kinds of damage.
         """
-        count = self._reader.damaged_vectors()
-        self._notice.log(count)
-        return count
+        return self._reader.damaged_vectors()
 
     def repair_vectors(self, *, batch: int = 64, progress: Progress | None = None) -> VectorRepair:
         """Compare every vector with its SHA-256, and restore those that differ or are missing.
@@ -249,7 +209,6 @@ class Vectors:
         )
 
     def _affected(self, damaged: Sequence[DamagedRow]) -> list[str]:
-        """Return the memories whose vectors these are, in row order."""
         with self._projector.reading():
             used = rows_in_use(self._projector.index)
             model = self._projector.named.model
@@ -480,7 +439,6 @@ class Vectors:
 
 
 def _checked_batch(batch: object) -> int:
-    """Return the number of texts per model call after validation: an integer ≥ 1."""
     count: int = checked(Limit, batch, "batch")
     if count < 1:
         raise InvalidInputError("must be an integer of at least 1", field="batch", value=batch)

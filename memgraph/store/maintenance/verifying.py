@@ -27,8 +27,8 @@ from memgraph.model.base import Callback, Count, checked
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.projection.projector import Projector
-from memgraph.store.query import Reader
+from memgraph.store.projector import Projector, index_of
+from memgraph.store.query import StorePart
 
 Codes = NDArray[np.int64]
 MOST_SHOWN = 20
@@ -64,28 +64,9 @@ class LastBackup(NamedTuple):
 
 @dataclass(slots=True)
 class Verification:
-    """What was verified, and which deviations were found.
+    """How much of what was compared, and which deviations were found: the first ones, and their number, also by part.
 
-    Attributes
-    ----------
-    events, vectors, nodes, edges, indexed : int
-        Number compared. Unless `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
-    digest : str
-        Digest of the journal's state.
-    graph_seq : int or None
-        The last event in the rows; None if they cannot be read.
-    differing : int
-        Number of deviations; `first` holds the first ones, `by_part` counts them by part.
-    seconds : dict
-        Time taken by part.
-    rows : dict
-        Of an inspection: the rows at the journal's end, by table and key.
-    began_at : str or None
-        Of an inspection: time of the first event.
-    backup : LastBackup or None
-        Of an inspection: the last backup that the journal names.
-    head : Path or None
-        Of an inspection: the head file.
+    Unless it `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
     """
 
     is_deep: bool
@@ -96,11 +77,13 @@ class Verification:
     edges: int = 0
     indexed: int = 0
     graph_seq: int | None = None
+    """The last event in the rows; None if they cannot be read."""
     differing: int = 0
     by_part: Counter[str] = field(default_factory=Counter)
     first: list[Difference] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     rows: Mapping[str, Mapping[Key, Row]] = field(default_factory=dict, repr=False)
+    """Of an inspection, as the following fields: the rows at the journal's end, by table and key."""
     began_at: str | None = None
     backup: LastBackup | None = None
     head: Path | None = None
@@ -122,13 +105,12 @@ class Verification:
             self.seconds[part] = round(time.perf_counter() - start, 3)
 
 
-class Verifying:
-    """Verifies a store, and computes the digest of its state. `before` completes an interrupted purge."""
+@dataclass(eq=False)
+class Verifying(StorePart):
+    """Verifies a store, and computes the digest of its state."""
 
-    def __init__(self, projector: Projector, reader: Reader, *, before: Callable[[], None]) -> None:
-        self._projector = projector
-        self._reader = reader
-        self._before = before
+    _before: Callable[[], None]
+    """Completes an interrupted purge."""
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links, whatever their history."""
@@ -196,7 +178,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
                 _digests(projector, digest, recorded, found, progress)
         if deep:
             with found.timed("index"):
-                _index(projector, expected, found)
+                _index(projector, recorded, found)
         found.digest = f"{digest:064x}"
     return found
 
@@ -316,33 +298,24 @@ def _state(projector: Projector, digest: int, found: Verification) -> None:
 def _tables(
     projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification, progress: Progress | None
 ) -> None:
-    """Compare every row of every table."""
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
-        count = 0
-        for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
-            if progress and count % _STEP == 0:
-                progress(found.nodes + found.edges + count, total)
+        wanted, seen = expected.get(name, {}), set[Key]()
+        for key, row in _readable(projector, name, found):
+            seen.add(key)
+            _compare(name, key, row, wanted.get(key), found)
+            if progress and len(seen) % _STEP == 0:
+                progress(found.nodes + found.edges + len(seen), total)
+        for key in wanted:
+            if key not in seen:
+                found.note(Difference("graph", name, _shown(key), "", "missing"))
         if table.ends:
-            found.edges += count
+            found.edges += len(seen)
         else:
-            found.nodes += count
-
-
-def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
-    """Compare a table's rows, and yield each row's key."""
-    seen: set[Key] = set()
-    for key, row in _readable(projector, table, found):
-        seen.add(key)
-        _compare(table, key, row, expected.get(key), found)
-        yield key
-    for key in expected:
-        if key not in seen:
-            found.note(Difference("graph", table, _shown(key), "", "missing"))
+            found.nodes += len(seen)
 
 
 def _readable(projector: Projector, table: str, found: Verification) -> Iterator[tuple[Key, Row]]:
-    """Yield the rows that can be read."""
     try:
         yield from projector.stored.scan(table)
     except GraphError as error:
@@ -360,13 +333,10 @@ def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verifi
             found.note(Difference("graph", table, _shown(key), column, "differs"))
 
 
-def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification) -> None:
-    """Compare the index with one newly built from the journal's rows."""
-    built = Index()
-    rows = sorted(expected.get("Memory", {}).values(), key=lambda row: row["seq"])
-    built.build(rows, ((table, key) for table in RELATION_CODE for key in expected.get(table, {})))
+def _index(projector: Projector, recorded: Recorded, found: Verification) -> None:
+    built = index_of(recorded.changes())
     built.use_vectors_of(projector.journal.named.model)
-    found.indexed = len(rows)
+    found.indexed = len(built)
     for memory_id, part, problem in differences(projector.index, built):
         found.note(Difference("index", part, memory_id, "", problem))
 
@@ -386,7 +356,7 @@ class Recorded:
     def take(self, commit: Committed) -> None:
         """Take over the events of a commit."""
         for event in commit.events:
-            self.named.take(event.payload)
+            self.named.take(event.type, event.content)
             if self._workspace is not None and event.seq <= self._until:
                 fold(self._workspace, event)
 

@@ -281,7 +281,6 @@ def _note_products(record: Record, products: dict[str, set[str]]) -> None:
 
 
 def _texts_of(record: Record) -> Iterator[str]:
-    """Iterate over the contents of memories that an event states."""
     for name in ("memory", "changed"):
         if content := record.content.get(name, {}).get("content"):
             yield content

@@ -1,27 +1,31 @@
-"""Purges memories: plans, records the intent, removes, rebuilds, and hands out the receipt."""
+"""Purges memories: plans, records the intent, removes, rebuilds, and hands out a receipt, which can be checked against the journal."""
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 import orjson
 
-from memgraph.disk.files import clear
+from memgraph.disk.files import clear, make_private_folder, write_private
 from memgraph.disk.folders import remove_abandoned
-from memgraph.errors import BusyError, InvalidInputError, MemGraphError, NotFoundError, StorageError
+from memgraph.errors import BusyError, InvalidInputError, JournalError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import MOVED_COPY
-from memgraph.journal.search import events_of
+from memgraph.journal.vectors import NamedRows
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
 from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
+from memgraph.model.events.tasks import TaskCreated
 from memgraph.model.results.maintenance import (
     KnownExport,
     PurgedMemory,
@@ -31,15 +35,10 @@ from memgraph.model.results.maintenance import (
     RemainingName,
 )
 from memgraph.ports import Row
-from memgraph.store.baselines import renew_baseline
 from memgraph.store.commit.records import scope_of
-from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted, undeletions
-from memgraph.store.opening import READ_ONLY_COPY
-from memgraph.store.projection.projector import Projector
-from memgraph.store.purge.answers import FILE as ANSWERS
-from memgraph.store.purge.answers import blank_answers
-from memgraph.store.purge.exports import known_exports
+from memgraph.store.opening import READ_ONLY_COPY, release
+from memgraph.store.purge.exports import ANSWERS, blank_answers, known_exports
 from memgraph.store.purge.plan import (
     Criteria,
     Plan,
@@ -50,21 +49,15 @@ from memgraph.store.purge.plan import (
     remaining_names,
     without_names,
 )
-from memgraph.store.purge.receipts import (
-    check_receipt,
-    has_receipt,
-    is_begun,
-    note_remaining,
-    noted_remaining,
-    read_receipt,
-    receipt_of,
-    vectors_left,
-    write_receipt,
-)
-from memgraph.store.query import Reader
+from memgraph.store.query import StorePart
+from memgraph.store.replayed import renew_baseline
 from memgraph.text.cutting import preview
 
 logger = logger_of(__name__)
+
+RECEIPTS = "receipts"
+_PURPOSE = "purge receipt"
+MAX_BYTES = 64 << 20
 _PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
 _FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
 """Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
@@ -73,32 +66,173 @@ _TEMPORARY = (".*.tmp", "*/.*.tmp")
 """What killed processes left."""
 
 
-class Purging:
-    """Purges of one store.
+def receipt_of(
+    journal: Journal,
+    seq: int,
+    payload: MemoryPurged,
+    *,
+    removed: list[str],
+    remaining: list[RemainingName],
+    exports: list[KnownExport],
+) -> PurgeReceipt:
+    """Return the signed receipt of a completed purge."""
+    receipt = PurgeReceipt(
+        store_id=journal.store_id,
+        key_id=journal.key_id,
+        event=seq,
+        purged_at=payload.purged_at,
+        ids=payload.ids,
+        derived_ids=payload.derived_ids,
+        copied_ids=payload.copied_ids,
+        restated_ids=payload.restated_ids,
+        kept_ids=payload.kept_ids,
+        ranges=_ranges(payload),
+        vectors={one.model: one.rows for one in payload.vectors},
+        rebuilt=["rows", "graph", "index"],
+        removed=removed,
+        lost_tasks=_lost_tasks(journal, payload.seqs()),
+        remaining=remaining,
+        exports=exports,
+    )
+    return receipt.model_copy(update={"code": journal.seal(_PURPOSE).code(_signed(receipt))})
 
-    Parameters
-    ----------
-    close_views : callable
-        Closes the store's own views of the past.
-    """
 
-    def __init__(
-        self,
-        home: Path,
-        projector: Projector,
-        writer: Writer,
-        reader: Reader,
-        now: Callable[[], str],
-        *,
-        close_views: Callable[[], None],
-    ) -> None:
-        self._home = home
-        self._projector = projector
-        self._journal: Journal = projector.journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._close_views = close_views
+def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
+    """Write a receipt into the store's directory, and return its path."""
+    path = home / RECEIPTS / f"{receipt.event:012d}.json"
+    make_private_folder(path.parent)
+    write_private(path, orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
+    _begun(home, receipt.event).unlink(missing_ok=True)
+    return path
+
+
+def note_remaining(home: Path, event: int, remaining: Sequence[RemainingName]) -> None:
+    """Keep what the receipt of a purge will say of names that stay: if the process is killed, nobody can find them by the purged words."""
+    make_private_folder(home / RECEIPTS)
+    write_private(_begun(home, event), orjson.dumps([one.model_dump(mode="json") for one in remaining]))
+
+
+def noted_remaining(home: Path, event: int) -> list[RemainingName]:
+    """Return what was kept, or what an earlier receipt of the purge says."""
+    try:
+        return [RemainingName.parse(one) for one in orjson.loads(_begun(home, event).read_bytes())]
+    except (OSError, ValueError, InvalidInputError):
+        receipt = _written(home, event)
+        return (receipt and receipt.remaining) or []
+
+
+def is_begun(home: Path, event: int) -> bool:
+    """Return whether a purge that is not complete was made from this directory."""
+    return _begun(home, event).exists()
+
+
+def _begun(home: Path, event: int) -> Path:
+    return home / RECEIPTS / f"{event:012d}.begun"
+
+
+def has_receipt(home: Path, event: int, payload: MemoryPurged) -> bool:
+    """Return whether a purge is complete and has a receipt: one of its number may be of a purge that a restoration has dropped."""
+    receipt = None if is_begun(home, event) else _written(home, event)
+    return receipt is not None and receipt.purged_at == payload.purged_at and receipt.ranges == _ranges(payload)
+
+
+def _written(home: Path, event: int) -> PurgeReceipt | None:
+    try:
+        return read_receipt((home / RECEIPTS / f"{event:012d}.json").read_bytes())
+    except (OSError, InvalidInputError):
+        return None
+
+
+def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> PurgeReceipt:
+    """Return a receipt from its JSON text; raise `InvalidInputError` for any other."""
+    if isinstance(document, PurgeReceipt):
+        return document
+    try:
+        found = orjson.loads(document) if isinstance(document, bytes | str) else document
+        receipt = PurgeReceipt.parse(found)
+    except orjson.JSONDecodeError:
+        raise InvalidInputError("is not JSON, so it is no receipt of a purge", field="receipt") from None
+    except InvalidInputError as error:
+        problem = f"is no receipt of a purge: {error.field} {error.problem}"
+        raise InvalidInputError(problem, field="receipt") from None
+    if receipt.model_dump(mode="json") != found:
+        raise InvalidInputError("has other fields than a receipt of a purge", field="receipt")
+    return receipt
+
+
+def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
+    """Check that a receipt is genuine and that what it says holds; requires that nobody writes."""
+    if receipt.store_id != journal.store_id:
+        problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
+        raise InvalidInputError(problem, field="receipt", value=receipt.event)
+    if journal.seal_of(receipt.key_id, _PURPOSE) is None:
+        problem = f"was signed with the key {receipt.key_id!r}, which is missing: restore it, for example with `memgraph keys import`"
+        raise InvalidInputError(problem, field="receipt", value=receipt.event)
+    if not is_genuine(journal, receipt):
+        raise InvalidInputError("was changed since it was signed", field="receipt", value=receipt.event)
+    payload = next((purge for seq, purge in journal.purges() if seq == receipt.event), None)
+    if payload is None:
+        raise JournalError(f"the journal has no purge with the number {receipt.event}: it is an older copy")
+    if _ranges(payload) != receipt.ranges or _ids(payload) != _ids(receipt):
+        raise JournalError(f"event {receipt.event} of the journal purged something else than the receipt says")
+    if left := journal.unpurged(payload.seqs()):
+        raise JournalError(
+            f"{len(left):,} of the purged events still have a payload, first event {left[0]}: the journal was restored from an "
+            "older copy; run `memgraph purge --complete`"
+        )
+    for model, row in vectors_left(journal, receipt.vectors):
+        raise JournalError(
+            f"row {row} of the vectors of {model} still holds a purged vector; run `memgraph purge --complete`"
+        )
+    return ReceiptCheck(
+        event=receipt.event,
+        events=len(payload.seqs()),
+        vectors=sum(map(len, receipt.vectors.values())),
+        remaining=receipt.remaining,
+    )
+
+
+def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
+    """Yield the model and number of each of these purged rows that holds something which no later event has put there."""
+    named = NamedRows.of_lines(journal.lines()) if vectors else NamedRows()
+    for model, rows in vectors.items():
+        file = journal.vectors(model)
+        yield from ((model, row) for row in rows if any(file.stored(row)) and not named.is_used(model, row))
+
+
+def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
+    """Return whether a receipt is of this store and was signed with the key that it names, the present one or a former."""
+    seal = journal.seal_of(receipt.key_id, _PURPOSE)
+    return receipt.store_id == journal.store_id and seal is not None and seal.fits(receipt.code, _signed(receipt))
+
+
+def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:
+    """Return the purged events that had registered a task which no other event registers."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for line in journal.every_line_of(TaskCreated.TYPE):
+        found[orjson.loads(line.head)["task_id"]].append(line.seq)
+    return sorted(one for events in found.values() if seqs.issuperset(events) for one in events)
+
+
+def _ranges(payload: MemoryPurged) -> list[tuple[int, int]]:
+    return [(one.first, one.last) for one in payload.ranges]
+
+
+def _ids(said: MemoryPurged | PurgeReceipt) -> list[list[str]]:
+    return [said.ids, said.derived_ids, said.copied_ids, said.restated_ids, said.kept_ids]
+
+
+def _signed(receipt: PurgeReceipt) -> bytes:
+    return orjson.dumps(receipt.model_dump(mode="json", exclude={"code"}), option=orjson.OPT_SORT_KEYS)
+
+
+@dataclass(eq=False)
+class Purging(StorePart):
+    """Purges of one store."""
+
+    _home: Path
+    _close_views: Callable[[], None]
+    """Closes the store's own views of the past."""
 
     def preview_purge(
         self,
@@ -281,9 +415,9 @@ class Purging:
         journal = self._journal
         journal.erase(seqs)
         with journal.committing() as tx:
-            renew_baseline(journal, tx, seqs, self._now())
+            renew_baseline(journal, tx, seqs, self._now(), f"memgraph {release()}")
         for model, rows in vectors.items():
-            journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
+            journal.vectors(model).remove(rows)
         journal.remove_unnamed_vectors()
 
     def _complete(self, purges: Sequence[tuple[int, MemoryPurged]]) -> list[PurgeReceipt]:
@@ -306,7 +440,7 @@ class Purging:
                 projector.rebuild()
             is_complete = projector.forget(erases=is_here)
             for model in journal.named.rows:  # last: a read that began before may have made a cache again
-                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
+                journal.vectors(model).forget()
             receipts = [
                 receipt_of(
                     journal,
@@ -343,13 +477,7 @@ class Purging:
     def _planned(
         self, criteria: Criteria, *, keeps_copies: bool, keeps_derived: bool = False, may_be_empty: bool = False
     ) -> Plan:
-        """Return the plan of a purge; requires the graph.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            There is nothing to purge, or too much at once.
-        """
+        """Return the plan of a purge; refuse one of nothing, or of too much at once."""
         _ = self._projector.index
         rows = self._projector.rows
         plan = plan_of(self._journal, rows, criteria, keeps_copies=keeps_copies, keeps_derived=keeps_derived)
@@ -365,11 +493,9 @@ class Purging:
         return plan
 
     def _remaining(self, plan: Plan) -> list[RemainingName]:
-        """Return the names that stay in the journal although they contain the words."""
         return remaining_names(self._journal.every_line(), plan.is_said)
 
     def _nothing(self, criteria: Criteria, plan: Plan) -> str:
-        """Return the message that there is nothing to purge."""
         if criteria.secrets:
             left = without_names(self._remaining(plan))
             return (
@@ -427,8 +553,7 @@ class Purging:
         lines = self._journal.every_line(min(seqs, default=1) - 1)
         heads = (orjson.loads(line.head) for line in lines if line.seq in seqs)
         since = min((min(head["timestamp"], head["occurred_at"] or "9999") for head in heads), default="")
-        made = [event for event in events_of(self._journal, {BackupMade.TYPE: None}) if event.type == BackupMade.TYPE]
-        backups = {str(one.content["path"]): one.timestamp for one in made}
+        backups = {str(one.content["path"]): one.timestamp for one in self._journal.events_of(BackupMade.TYPE)}
         written = [
             *known_exports(self._home),
             *(

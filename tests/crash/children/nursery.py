@@ -21,7 +21,7 @@ import memgraph
 import memgraph.interfaces.cli.group
 import memgraph.lifecycle
 import memgraph.retrieval
-import memgraph.store.backup
+import memgraph.store.backups
 import memgraph.store.store
 import memgraph.testing
 from memgraph.testing import FakeClock, FakeEmbedder

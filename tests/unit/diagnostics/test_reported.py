@@ -26,7 +26,7 @@ from memgraph.lifecycle.run.reporting import report_budget, report_orders
 from memgraph.model.model_usage import ModelUsage
 from memgraph.model.results.learning import OrdersResult
 from memgraph.retrieval.version import ranking_of
-from memgraph.store.commit.vectors import VectorModel
+from memgraph.store.commit.records import VectorModel
 
 AT = "2026-02-01T09:00:00.000Z"
 SECRET = "zq9999zq"

@@ -12,7 +12,7 @@ import pytest
 
 from memgraph.journal.envelope import CommitDraft, Committed
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import FILE, open_journal
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.payload import Payload

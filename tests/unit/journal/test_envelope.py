@@ -25,7 +25,7 @@ from memgraph.journal.envelope import (
     parsed,
     seal,
 )
-from memgraph.journal.keys.ring import key_from_secret
+from memgraph.journal.keyring import key_from_secret
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
 from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.events.registry import PAYLOADS

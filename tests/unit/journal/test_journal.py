@@ -67,7 +67,7 @@ class TestAllOrNothing:
             sys.path.insert(0, {str(Path(__file__).parents[3])!r})
             from memgraph.journal.envelope import CommitDraft
             from memgraph.journal.journal import Journal
-            from memgraph.journal.keys.providers import FileKeys
+            from memgraph.journal.key_providers import FileKeys
             from memgraph.journal.opening import open_journal
             from memgraph.model.events.memories import MemoryDeleted
             from memgraph.model.ids import new_id

@@ -12,8 +12,8 @@ import pytest
 
 from memgraph.errors import KeyMissingError
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import EnvKeys, FileKeys
-from memgraph.journal.keys.ring import key_from_secret
+from memgraph.journal.key_providers import EnvKeys, FileKeys
+from memgraph.journal.keyring import key_from_secret
 from memgraph.model.events.memories import MemoryAdded
 
 SECRET = "ab" * 32

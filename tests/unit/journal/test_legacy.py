@@ -21,7 +21,7 @@ from memgraph.errors import (
 from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.memories import MemoryAdded, VectorRef
 from memgraph.model.events.store import EmbeddingSwitched
@@ -186,7 +186,8 @@ def test_a_store_that_may_not_be_written_is_read_without_moving(
 ) -> None:
     before = earlier.files()
     denied = lambda *paths: next((str(one) for one in paths if earlier.home in (one, *one.parents)), None)  # noqa: E731
-    monkeypatch.setattr("memgraph.journal.sql.refused_writes", denied)
+    for module in ("memgraph.journal.sql", "memgraph.journal.opening"):
+        monkeypatch.setattr(f"{module}.refused_writes", denied)
     journal = open_one()
     assert (journal.verify(), journal.vectors("m", 4).rows(2).tobytes()) == (5, earlier.vectors)
     with pytest.raises(MemGraphError, match="may not be written"):

@@ -20,7 +20,7 @@ from memgraph.journal.envelope import (
     unseal_purged,
 )
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.ring import key_from_secret
+from memgraph.journal.keyring import key_from_secret
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import MemoryPurged, ranges_of
 

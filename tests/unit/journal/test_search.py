@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from memgraph.journal.search import events_of, histories, holds, lines_of
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
 
 
@@ -20,29 +19,29 @@ def journal(store: Any) -> Any:
 
 
 def test_text_in_a_memory_imitates_no_event(journal: Any, store: Any) -> None:
-    assert not holds(journal, MemoryDeleted.TYPE)
-    assert list(lines_of(journal, MemoryDeleted.TYPE)) == []
-    assert list(events_of(journal, {MemoryDeleted.TYPE: None, MemoryLinked.TYPE: "DERIVED_FROM"})) == []
+    assert list(journal.lines_of(MemoryDeleted.TYPE)) == []
+    assert journal.events_of(MemoryDeleted.TYPE) == []
+    assert journal.events_of(MemoryLinked.TYPE, holding=b'"relation":"DERIVED_FROM"') == []
     gone = store.list_memories()[0].id
     store.delete_memory(gone)
-    assert holds(journal, MemoryDeleted.TYPE)
-    assert [event.payload.id for event in events_of(journal, {MemoryDeleted.TYPE: None})] == [gone]
+    assert [event.payload.id for event in journal.events_of(MemoryDeleted.TYPE)] == [gone]
 
 
 def test_what_is_found_is_what_reading_everything_finds(journal: Any) -> None:
     every = list(journal.events_after(0))
     for type_ in {event.type for event in every}:
-        assert list(events_of(journal, {type_: None})) == [event for event in every if event.type == type_]
-    (linked,) = events_of(journal, {MemoryLinked.TYPE: "RELATED_TO"})
+        assert journal.events_of(type_) == [event for event in every if event.type == type_]
+    (linked,) = journal.events_of(MemoryLinked.TYPE, holding=b'"RELATED_TO"')
     ids = [linked.payload.source_id, linked.payload.target_id]
     by_id = {one: [event for event in every if one in str(event.content)] for one in ids}
-    assert histories(journal, ids) == by_id
-    assert histories(journal, ids[:1]) == {ids[0]: by_id[ids[0]]}
+    assert journal.histories(ids) == by_id
+    assert journal.histories(ids[:1]) == {ids[0]: by_id[ids[0]]}
 
 
-def test_a_field_is_found_by_how_its_value_begins(journal: Any) -> None:
+def test_lines_are_found_by_how_the_value_of_a_field_begins(journal: Any) -> None:
     found = [
-        journal.content(line)["memory"]["source"] for line in lines_of(journal, MemoryAdded.TYPE, source="notes o")
+        journal.content(line)["memory"]["source"]
+        for line in journal.lines_of(MemoryAdded.TYPE, holding=b'"source":"notes o')
     ]
     assert found == ["notes of May"]
-    assert len(list(lines_of(journal, MemoryAdded.TYPE, source="notes"))) == 2
+    assert len(list(journal.lines_of(MemoryAdded.TYPE, holding=b'"source":"notes'))) == 2

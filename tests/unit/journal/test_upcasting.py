@@ -12,7 +12,7 @@ import pytest
 import memgraph
 from memgraph.errors import PayloadError
 from memgraph.journal.envelope import Chain, CommitDraft, Event, seal, unseal
-from memgraph.journal.keys.ring import key_from_secret
+from memgraph.journal.keyring import key_from_secret
 from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryUndeleted
 from memgraph.model.events.registry import PAYLOADS

@@ -13,8 +13,8 @@ from memgraph.errors import InvalidInputError, VectorDamageError
 from memgraph.journal.journal import Journal
 from memgraph.journal.vectors import DamagedRow, MadeVectors, NamedRows, NamedVectors, Vectors, row_sha256
 from memgraph.model.events.memories import MemoryAdded, MemoryReembedded, PlacedVector, VectorRef, VectorsLost
+from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import EmbeddingSwitched
-from memgraph.testing import FakeEmbedder
 
 NOW = "2026-01-01T00:00:00.000Z"
 DIMENSION = 64
@@ -248,18 +248,22 @@ class TestMade:
         assert sql("SELECT COUNT(*) FROM vector") == [(7,)]
 
 
+def take(named: NamedRows, payload: Payload) -> None:
+    named.take(payload.TYPE, payload.dump())
+
+
 class TestNamed:
-    """Damaged rows are found by what the events name, however these are read."""
+    """Damaged rows are found by what the events name."""
 
     @pytest.fixture
     def named(self, vectors: Vectors, added: Added) -> tuple[NamedRows, list[str]]:
         """Five rows, and their SHA-256."""
         hashes = vectors.write(0, np.arange(1, 21, dtype=np.float32).reshape(5, 4))
         named = NamedRows()
-        named.take(EmbeddingSwitched(model="a-model", dimension=4))
+        take(named, EmbeddingSwitched(model="a-model", dimension=4))
         for row, sha256 in enumerate(hashes):
             vector = VectorRef(model="a-model", row=row, sha256=sha256)
-            named.take(added(row).model_copy(update={"vector": vector}))
+            take(named, added(row).model_copy(update={"vector": vector}))
         return named, hashes
 
     @staticmethod
@@ -286,24 +290,24 @@ class TestNamed:
     ) -> None:
         rows, hashes = named
         sql("DELETE FROM vector")
-        rows.take(VectorsLost(model="a-model", rows=[0, 1, 2, 4], recorded_at=NOW))
-        rows.take(VectorsLost(model="other", rows=[3], recorded_at=NOW))
+        take(rows, VectorsLost(model="a-model", rows=[0, 1, 2, 4], recorded_at=NOW))
+        take(rows, VectorsLost(model="other", rows=[3], recorded_at=NOW))
         assert self.found(rows, make) == [(3, "missing")]
         again = PlacedVector(id=added(1).memory.id, row=1, sha256=hashes[1])
-        rows.take(MemoryReembedded(model="a-model", embedded_at=NOW, vectors=[again]))
+        take(rows, MemoryReembedded(model="a-model", embedded_at=NOW, vectors=[again]))
         assert self.found(rows, make) == [(1, "missing"), (3, "missing")]
         assert len(rows) == 2
 
     def test_progress_is_reported(self, vectors: Vectors, make: Any) -> None:
         hashes = vectors.write(0, np.ones((2_500, 4), dtype=np.float32))
         named = NamedRows()
-        named.take(EmbeddingSwitched(model="a-model", dimension=4))
+        take(named, EmbeddingSwitched(model="a-model", dimension=4))
         placed = [
             PlacedVector(id=f"{row:08x}-0000-4000-8000-000000000000", row=row, sha256=one)
             for row, one in enumerate(hashes)
         ]
         for start in (0, 1_000, 2_000):
-            named.take(MemoryReembedded(model="a-model", embedded_at=NOW, vectors=placed[start : start + 1_000]))
+            take(named, MemoryReembedded(model="a-model", embedded_at=NOW, vectors=placed[start : start + 1_000]))
         reported: list[tuple[int, int | None]] = []
         assert list(named.damaged(make, lambda *counts: reported.append(counts))) == []
         assert reported == [(1_000, 2_500), (2_000, 2_500)]
@@ -369,22 +373,6 @@ class TestInAStore:
             path.unlink()
         again = open_store()
         assert [again.get_memory(one).embedding is None for one in ids] == [False, False, True]
-
-    def test_lines_and_events_name_the_same_rows(self, store: Any, sql: Sql) -> None:
-        ids = [store.insert_memory({"type": "episodic", "content": f"try {n}"}).id for n in range(4)]
-        store.update_memory(ids[0], content="another text")
-        store.delete_memory(ids[1])
-        store.undelete(ids[1])
-        store.reembed(FakeEmbedder(8, "new"))
-        sql("DELETE FROM vector WHERE model = 'fake'")
-        assert store.repair_vectors().lost == 5
-        taken = NamedRows()
-        for commit in store._journal.replay():
-            for event in commit.events:
-                taken.take(event.payload)
-        read = NamedRows.of_lines(store._journal.lines())
-        assert (read._named, read._dimensions, read._lost) == (taken._named, taken._dimensions, taken._lost)
-        assert len(read) == 4
 
 
 def _broken(*_: Any) -> None:

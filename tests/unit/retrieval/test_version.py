@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memgraph.errors import InvalidInputError
 from memgraph.model.results.retrieval import RetrievalConfig
 from memgraph.retrieval.version import ranking_of, settings_version
-from memgraph.store.commit.vectors import VectorModel
+from memgraph.store.commit.records import VectorModel
 
 BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens", "max_task_items", "max_related"}
 

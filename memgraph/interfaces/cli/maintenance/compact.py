@@ -28,12 +28,11 @@ def compact(settings: Settings, before: str | None, closed_tasks: bool, dry_run:
     no undo.
     """
     from memgraph.config import load_config
-    from memgraph.store.compaction import compact, preview_compaction
+    from memgraph.store.compaction import compact
 
     config = load_config({"home": settings.home})
-    run = preview_compaction if dry_run else compact
     with logs_shown(settings), progress(settings, "reading the journal") as bar:
-        found = run(config, before=before, closed_tasks=closed_tasks, progress=bar)
+        found = compact(config, before=before, closed_tasks=closed_tasks, dry_run=dry_run, progress=bar)
     emit(settings, found, _preview(found) if dry_run else _lines(found))
 
 

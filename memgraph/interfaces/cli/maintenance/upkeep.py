@@ -64,7 +64,7 @@ def verify(settings: Settings, *, deep: bool, receipt: Path | None) -> None:
 
 def _verify_receipt(settings: Settings, path: Path) -> None:
     """Check a receipt, and print what it proves."""
-    from memgraph.store.purge.receipts import MAX_BYTES
+    from memgraph.store.purge.purging import MAX_BYTES
 
     try:
         with path.open("rb") as file:

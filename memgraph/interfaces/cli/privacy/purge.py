@@ -135,7 +135,7 @@ def _not_purged(found: PurgePreview, *, everything: bool) -> Refused:
 
 
 def _purge(settings: Settings, memory: MemGraph, receipt: Path | None, **selection: Any) -> None:
-    from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+    from memgraph.store.purge.purging import RECEIPTS
 
     with progress(settings, "purging"):
         done = memory.store.purge(**selection)

@@ -39,7 +39,7 @@ def backup(settings: Settings, file: str, incremental: bool, base: str | None, f
 @pass_settings
 def restore(settings: Settings, file: str, bases: tuple[str, ...], until: int | None, dry_run: bool) -> None:
     """Restore a store from FILE into a directory that is empty or does not exist."""
-    from memgraph.store.backup.restoring import restore
+    from memgraph.store.restoring import restore
 
     with logs_shown(settings), progress(settings, "restoring") as bar:
         found = restore(file, settings.home, bases=bases, until=until, dry_run=dry_run, progress=bar)

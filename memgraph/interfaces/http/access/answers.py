@@ -29,8 +29,8 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.sql import is_full
 from memgraph.logs import logger_of
 from memgraph.model.events.memories import MemoryAdded
-from memgraph.store.commit.requests import Requests
-from memgraph.store.purge.answers import open_answers
+from memgraph.store.commit.writer import Requests
+from memgraph.store.purge.exports import open_answers
 
 logger = logger_of(__name__)
 KEPT_S = 86_400.0

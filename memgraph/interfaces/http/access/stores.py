@@ -12,7 +12,7 @@ from memgraph.disk.lock import ProcessLock
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.http.access.tokens import FOLDER
 from memgraph.interfaces.resident import Resident
-from memgraph.store.purge.answers import FILE as ANSWERS
+from memgraph.store.purge.exports import ANSWERS
 
 _LOCK_S = 1.0
 

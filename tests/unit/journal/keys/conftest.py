@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.rotation import rotate
+from memgraph.journal.key_providers import FileKeys
+from memgraph.store.maintenance.keys import rotate
 from tests.unit.journal.conftest import NOW
 
 

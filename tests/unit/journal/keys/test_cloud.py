@@ -17,8 +17,8 @@ from werkzeug import Request, Response
 
 from memgraph.errors import KeyMissingError, MissingExtraError
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.cloud import AwsKeys, AzureKeys, GcpKeys, SecretManagerKeys, VaultKeys
-from memgraph.journal.rotation import rotate
+from memgraph.journal.key_providers import AwsKeys, AzureKeys, GcpKeys, SecretManagerKeys, VaultKeys
+from memgraph.store.maintenance.keys import rotate
 from tests.unit.journal.conftest import NOW
 
 STORE = "6d656d67-7261-4068-8b75-7a75206a726e"
@@ -377,7 +377,7 @@ def test_importing_the_providers_imports_no_client() -> None:
     import sys
 
     program = (
-        "import sys, memgraph.journal.keys.providers\n"
+        "import sys, memgraph.journal.key_providers\n"
         "print([name for name in ('boto3', 'botocore', 'google.cloud', 'azure', 'hvac', 'requests') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

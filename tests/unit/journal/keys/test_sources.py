@@ -15,7 +15,7 @@ import pytest
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ConfigError, KeyMissingError, MemGraphError, StorageError
-from memgraph.journal.keys.providers import (
+from memgraph.journal.key_providers import (
     MAX_DOCUMENT_BYTES,
     MAX_KEYS,
     CommandKeys,
@@ -26,7 +26,7 @@ from memgraph.journal.keys.providers import (
     document_of,
     keys_in,
 )
-from memgraph.journal.keys.ring import fingerprint, is_named, key_from_secret
+from memgraph.journal.keyring import fingerprint, is_named, key_from_secret
 from memgraph.ports import SigningKey
 
 STORE = "6d656d67-7261-4068-8b75-7a75206a726e"

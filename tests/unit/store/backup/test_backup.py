@@ -19,9 +19,9 @@ import pytest
 
 import memgraph
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MemGraphError, MissingExtraError
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.store.backup import archive, making
-from memgraph.store.backup.archive import ArchiveWriter
+from memgraph.journal.key_providers import FileKeys
+from memgraph.store import backups
+from memgraph.store.backups import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import VectorTable, copy_journal, cut_events, forget_journal, harm_event, lines_of, raw_lines
@@ -253,9 +253,9 @@ class TestWhileOthersWrite:
         self, store: Any, tmp_path: Path, restore: Restore, monkeypatch: pytest.MonkeyPatch, opened: Any, moment: str
     ) -> None:
         owner, name = {
-            "verified": (making.Backups, "_parts"),
-            "copied": (making.Backups, "_manifest"),
-            "published": (making.Backups, "_publish"),
+            "verified": (backups.Backups, "_parts"),
+            "copied": (backups.Backups, "_manifest"),
+            "published": (backups.Backups, "_publish"),
         }[moment]
         gone = store.insert_memory(memory("purged meanwhile")).id
         real, times = getattr(owner, name), []
@@ -277,9 +277,9 @@ class TestWhileOthersWrite:
         self, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def changed(*_: Any, **__: Any) -> Any:
-            raise making.RewrittenError
+            raise backups.RewrittenError
 
-        monkeypatch.setattr(making.Backups, "_parts", changed)
+        monkeypatch.setattr(backups.Backups, "_parts", changed)
         with pytest.raises(BackupError, match="3 times"):
             store.backup(tmp_path / "a.tar.gz")
         assert not list(tmp_path.glob("*.tar.gz"))
@@ -390,13 +390,13 @@ class TestRefused:
     def test_a_file_that_appears_meanwhile_is_kept(
         self, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = making.Backups._publish
+        real = backups.Backups._publish
 
         def late(*args: Any, **options: Any) -> Any:
             (tmp_path / "a.tar.gz").write_text("mine")
             return real(*args, **options)
 
-        monkeypatch.setattr(making.Backups, "_publish", late)
+        monkeypatch.setattr(backups.Backups, "_publish", late)
         with pytest.raises(BackupError, match="exists"):
             store.backup(tmp_path / "a.tar.gz")
         assert (tmp_path / "a.tar.gz").read_text() == "mine"
@@ -527,7 +527,7 @@ class TestHostileArchives:
             if body is not None:
                 stored = json.loads(again[0][1])
                 body(stored["body"])
-                code = store._journal.seal(archive.PURPOSE).code(archive.canonical(stored["body"]))
+                code = store._journal.seal(backups.PURPOSE).code(backups.canonical(stored["body"]))
                 again[0] = (again[0][0], json.dumps({**stored, "code": code}).encode())
             change(again)
             with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as tar:

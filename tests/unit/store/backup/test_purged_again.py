@@ -107,12 +107,12 @@ def test_where_the_vectors_come_from_the_backup_too(place: Purged) -> None:
 
 @pytest.mark.parametrize("known_by", ["event", "receipt"])
 def test_where_the_purge_is_lost(place: Purged, known_by: str) -> None:
-    after = place.number_of("backup.made")
+    after, purge = place.number_of("backup.made"), place.number_of("memory.purged")
     place.harm(after)
     if known_by == "event":
         shutil.rmtree(place.home / "receipts")
     else:
-        place.harm(place.number_of("memory.purged"))
+        place.harm(purge)
     place.kept = place.kept[:1]
     result = place.restore()
     assert (result.lost > 0, result.purged_again) == (True, 1)
@@ -127,8 +127,8 @@ def test_up_to_an_event(place: Purged) -> None:
 
 
 def test_a_receipt_that_was_changed_purges_nothing(place: Purged) -> None:
-    place.harm(place.number_of("backup.made"))
-    place.harm(place.number_of("memory.purged"))
+    for seq in [place.number_of(type_) for type_ in ("backup.made", "memory.purged")]:
+        place.harm(seq)
     (path,) = (place.home / "receipts").glob("*.json")
     path.write_text(path.read_text().replace('"ranges"', '"rangez"'))
     (path.parent / "nonsense.json").write_text("nonsense")

@@ -9,9 +9,9 @@ import pytest
 
 import memgraph
 from memgraph.errors import JournalError
-from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction import compact
 from memgraph.store.repair import cut_journal, find_damage, restore_journal
+from memgraph.store.restoring import restore
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import change, raw_lines, tables
 

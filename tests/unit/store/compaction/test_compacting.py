@@ -11,7 +11,7 @@ import pytest
 
 from memgraph import AgentMemoryConfig, MemGraph
 from memgraph.errors import InvalidInputError, KeyMissingError
-from memgraph.store.compaction import compact, preview_compaction
+from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.testing import FakeClock
 from tests.tables import change, everything, lines_of, raw_lines, table
@@ -53,7 +53,7 @@ def test_opening_begins_at_the_baseline_and_history_stays(
     before, past = seen(store), [memory.id for memory in store.at("2026-02-04").every_memory()]
     lines = raw_lines(tmp_path / "store")
     store.close()
-    planned = preview_compaction(config_of(tmp_path), before="2026-02-07", clock=clock)
+    planned = compact(config_of(tmp_path), before="2026-02-07", dry_run=True, clock=clock)
     assert archived(tmp_path) == 0
     done = compact(config_of(tmp_path), before="2026-02-07", clock=clock)
     same = {"seq", "until", "is_new", "archived_events", "removed_texts", "events_left"}

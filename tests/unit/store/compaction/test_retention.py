@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from memgraph.errors import BackupError, InvalidInputError, NotFoundError, Stora
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.records import FADED
 from memgraph.model.timestamps import to_iso
-from memgraph.store.backup.restoring import restore
-from memgraph.store.compaction import compact, preview_compaction
+from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.repair import drop_baseline, restore_journal
+from memgraph.store.restoring import restore
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import VectorTable, everything, harm_event, raw_lines
 
@@ -155,7 +156,7 @@ def test_the_closing_of_a_task_frees_its_texts(aged: dict[str, str], clock: Fake
 def test_again_and_not_too_early(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
     assert compact(config_of(tmp_path, days=300), before=LATER, clock=clock).removed_texts == 0
     assert SECRET in words_in(tmp_path / "store")
-    planned = preview_compaction(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    planned = compact(config_of(tmp_path, days=3), before=LATER, dry_run=True, clock=clock)
     assert SECRET in words_in(tmp_path / "store")
     done = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
     assert planned.removed_texts == done.removed_texts == 3
@@ -279,7 +280,7 @@ def test_a_view_of_the_past_does_not_keep_them(aged: dict[str, str], clock: Fake
 
 
 def test_there_must_be_a_store(tmp_path: Path, clock: FakeClock) -> None:
-    for run in (compact, preview_compaction):
+    for run in (compact, partial(compact, dry_run=True)):
         with pytest.raises(StorageError, match="there is no store"):
             run(config_of(tmp_path, "elsewhere"), clock=clock)
     assert not (tmp_path / "elsewhere").exists()

@@ -15,9 +15,8 @@ import pytest
 
 import memgraph
 from memgraph.errors import GraphError
-from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.repair import cut_journal, find_damage
-from memgraph.store.rows import Rows
+from memgraph.store.rows import Rows, in_bulk
 from tests.tables import database, harm_event, raw_lines
 
 Open = Callable[..., Any]

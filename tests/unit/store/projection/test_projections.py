@@ -13,10 +13,10 @@ import pytest
 import memgraph
 from memgraph.disk.files import clear
 from memgraph.errors import MemGraphError
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.rotation import rotate
+from memgraph.journal.key_providers import FileKeys
+from memgraph.store import projector as module
+from memgraph.store.maintenance.keys import rotate
 from memgraph.store.opening import open_store_journal
-from memgraph.store.projection import projector as module
 from memgraph.testing import FakeEmbedder
 from tests.tables import FILE, ROWS, change, copy_journal, forget_journal, put_rows
 

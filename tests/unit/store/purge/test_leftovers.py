@@ -18,11 +18,11 @@ from memgraph.index import snapshot
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
-from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.rotation import reseal, rotate
+from memgraph.journal.key_providers import FileKeys
 from memgraph.journal.sql import SQLite
 from memgraph.journal.vectors import MadeVectors
 from memgraph.store import past as as_of
+from memgraph.store.maintenance.keys import reseal, rotate
 from memgraph.viz.page.page import write_page
 from tests.tables import VectorTable, table
 

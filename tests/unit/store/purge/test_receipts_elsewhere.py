@@ -11,8 +11,8 @@ import pytest
 
 from memgraph import AgentMemoryStore
 from memgraph.journal.sql import SQLite
-from memgraph.store.backup.restoring import restore
-from memgraph.store.projection.projector import Projector
+from memgraph.store.projector import Projector
+from memgraph.store.restoring import restore
 
 pytestmark = pytest.mark.embedded
 SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"

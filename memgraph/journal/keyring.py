@@ -136,8 +136,8 @@ class KeyRing:
                     break
         return self._known.get(key_id)
 
-    def verifying(self, key_id: str, expected_id: str | None) -> SigningKey:
-        """Return the key that must verify an event, by the id that it names and that of the key in use there, or raise `ForeignKeyError`."""
+    def verifying(self, key_id: str, expected_id: str | None = None) -> SigningKey:
+        """Return the key that must verify an event, by the id that it names and that of the key in use there, if it is known, or raise `ForeignKeyError`."""
         expected = expected_id or key_id
         in_use = self.find(expected)
         if in_use is None:
@@ -216,16 +216,6 @@ def _later(moment: str, days: int) -> str:
         return "9999-12-31T23:59:59.999Z"
 
 
-def replaced_in(lines: Iterable[Line]) -> set[str]:
-    """Return the ids of all keys that rotations replaced, also of those that a resealing has freed since."""
-    return {found["previous_key_id"] for line in lines if (found := _rotation_in(line))}
-
-
-def _rotation_in(line: Line) -> dict[str, Any] | None:
-    """Return the payload of a rotation, without verifying it."""
-    return _object(line.payload) if line.type == KeyRotated.TYPE and line.payload else None
-
-
 def _object(data: bytes) -> dict[str, Any] | None:
     try:
         found = orjson.loads(data)
@@ -244,7 +234,7 @@ def uses_in(lines: Iterable[Line]) -> KeyHistory:
             continue
         if not uses or uses[-1].key_id != key_id:
             uses.append(KeyUse(key_id, line.seq, moment))
-        rotated = _rotation_in(line)
+        rotated = _object(line.payload or b"null") if line.type == KeyRotated.TYPE else None
         if rotated is not None and rotated.get("previous_key_id") == key_id:
             uses.append(KeyUse(str(rotated.get("key_id")), line.seq + 1, moment))
     return KeyHistory(tuple(uses))

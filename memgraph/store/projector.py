@@ -22,9 +22,8 @@ from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreReset
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.projection.bulk import in_bulk
-from memgraph.store.projection.replayed_rows import replayed
-from memgraph.store.rows import Rows, State
+from memgraph.store.replayed import replayed
+from memgraph.store.rows import Rows, State, in_bulk
 
 logger = logger_of(__name__)
 
@@ -40,14 +39,8 @@ class Projector:
     One thread at a time writes, under `guard`. What readers see (rows, index, their position) changes only under `view` as well, and
     only briefly, so they read beside a writer what its last completed commit left. `guard` is taken before `view`.
 
-    Parameters
-    ----------
-    database : Database
-        Holds the rows: the journal's, or one of a view's own, which is closed with the projector.
-    folder : Path
-        Location of the index snapshot and the graph.
-    vendor : Vendor
-        The graph's engine.
+    The database that holds the rows is the journal's, or one of a view's own, which is closed with the projector; the index's snapshot and the
+    graph lie in the folder.
     """
 
     def __init__(self, journal: Journal, database: Database, folder: Path, vendor: Vendor) -> None:
@@ -73,7 +66,7 @@ class Projector:
         self.first_lag: int | None = None
 
     @contextmanager
-    def reading(self, progress: Progress | None = None) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Freeze rows and index for a block, as the last completed commit left them. Nests, also in `writing`.
 
         Rows that cannot be brought to the journal's end are rebuilt; if that fails too, the error is raised.
@@ -82,7 +75,7 @@ class Projector:
             yield
             return
         with ExitStack() as block:
-            self._enter(block, progress)
+            self._enter(block)
             self._here.is_reading = True
             try:
                 yield
@@ -106,7 +99,7 @@ class Projector:
         """Whether this thread is inside `writing`."""
         return getattr(self._here, "depth", 0) > 0
 
-    def _enter(self, block: ExitStack, progress: Progress | None) -> None:
+    def _enter(self, block: ExitStack) -> None:
         """Freeze what readers see until the block ends. What another process is about to commit is not waited for."""
         is_caught_up = False
         while True:
@@ -120,7 +113,7 @@ class Projector:
                 block.close()
                 if has_guard:
                     try:
-                        self._catch_up(progress, timeout_s=0.0 if state else self.journal.lock_timeout_s)
+                        self._catch_up(timeout_s=0.0 if state else self.journal.lock_timeout_s)
                     except BusyError:
                         if state is None:
                             raise
@@ -173,22 +166,18 @@ class Projector:
                     yield
                     return
                 with self.journal.locked():
-                    self._catch_up(None, timeout_s=self.journal.lock_timeout_s)
+                    self._catch_up(timeout_s=self.journal.lock_timeout_s)
                     yield
             finally:
                 self._here.depth -= 1
-
-    @property
-    def _is_joint(self) -> bool:
-        """Whether rows are written in one transaction with the events that they follow."""
-        return self._is_shared and self.journal.holds_lock
 
     @contextmanager
     def _committing(self, timeout_s: float) -> Iterator[list[Callable[[], None]]]:
         """Begin a transaction. What is put into the list is carried out once it is committed, before anybody reads what it wrote."""
         shows: list[Callable[[], None]] = []
+        is_joint = self._is_shared and self.journal.holds_lock  # one transaction with the events that the rows follow
         with ExitStack() as shown:
-            with self.journal.committing() if self._is_joint else self.database.writing(timeout_s):
+            with self.journal.committing() if is_joint else self.database.writing(timeout_s):
                 yield shows
                 shown.enter_context(self.view)
             try:
@@ -199,23 +188,25 @@ class Projector:
                 raise
 
     def append(
-        self, drafts: Sequence[CommitDraft], now: str, *, first: Callable[[], None] = lambda: None
+        self,
+        drafts: Sequence[CommitDraft],
+        now: str,
+        *,
+        first: Callable[[], None] = lambda: None,
+        then: Callable[[], None] = lambda: None,
     ) -> list[Event]:
         """Append commits and project them, in one transaction; inside `writing` only. They are durable and visible when it returns.
 
-        Parameters
-        ----------
-        first : callable
-            Writes what the events refer to, in the same transaction.
+        `first` writes what the events refer to, in the same transaction; `then` is called before anybody reads what it wrote.
         """
         if self.projection.seq != self.journal.tail.seq:
-            self._catch_up(None, timeout_s=self.journal.lock_timeout_s)
+            self._catch_up(timeout_s=self.journal.lock_timeout_s)
         with self._committing(self.journal.lock_timeout_s) as shows:
             first()
             with timed(logger, logging.DEBUG, "appended to the journal") as counts:
                 commits = self.journal.append(drafts, now)
                 counts["events"] = sum(len(commit.events) for commit in commits)
-            shows.append(self._apply(commits))
+            shows += [then, self._apply(commits)]
         return [event for commit in commits for event in commit.events]
 
     def _apply(self, commits: Sequence[Committed]) -> Callable[[], None]:
@@ -256,12 +247,12 @@ class Projector:
             index.offset = IndexOffset(projection.seq, projection.signature, made)
             self._index = index
 
-    def catch_up(self, progress: Progress | None = None) -> None:
+    def catch_up(self) -> None:
         """Bring the rows to the journal's end, with a rebuild if necessary."""
-        with self.reading(progress):
+        with self.reading():
             pass
 
-    def _catch_up(self, progress: Progress | None, *, timeout_s: float) -> None:
+    def _catch_up(self, *, timeout_s: float) -> None:
         """Bring the rows to the journal's end; `guard` is held. Raises a `BusyError` if another process writes them that long."""
         if self._is_at_end():
             return
@@ -275,7 +266,7 @@ class Projector:
                 if state is None:
                     self.rows.state()  # raises what is wrong with it
                     raise OutdatedGraphError("there are no rows of this store and schema")
-                projection = self._advance(state.projection, progress)
+                projection = self._advance(state.projection)
                 shows.append(lambda: self._see(projection))
         except DiskFullError:
             self.journal.on_full()
@@ -283,7 +274,7 @@ class Projector:
         except (GraphError, DamagedDatabaseError) as error:
             level = logging.INFO if isinstance(error, OutdatedGraphError) else logging.WARNING
             logger.log(level, "rebuilding the rows from the journal: %s", error.loggable)
-            self.rebuild(progress)
+            self.rebuild()
 
     def _is_at_end(self) -> bool:
         with self.database.reading():
@@ -295,7 +286,7 @@ class Projector:
         self._see(state.projection)
         return True
 
-    def _advance(self, projection: Projection, progress: Progress | None) -> Projection:
+    def _advance(self, projection: Projection) -> Projection:
         """Replay what the rows do not know yet, inside a transaction."""
         tail = self.journal.tail
         if projection.seq >= tail.seq:
@@ -304,9 +295,10 @@ class Projector:
             raise OutdatedGraphError("they are older than the journal's baseline")
         with timed(logger, logging.INFO, "brought the rows up") as counts:
             counts["events"] = tail.seq - projection.seq
+            reached = Chain(projection.store_id, projection.seq, projection.signature, projection.timestamp)
             batch: list[Event] = []
             try:
-                for commit in self.journal.replay(_offset(self.journal, projection)):
+                for commit in self.journal.replay(reached if reached.seq else None):
                     if any(isinstance(event.payload, StoreReset) for event in commit.events):
                         raise OutdatedGraphError("the store was reset since")
                     batch += commit.events
@@ -314,8 +306,6 @@ class Projector:
                         changes, projection = project(batch, commit.after, projection, self.rows)
                         self.rows.apply(changes, projection)
                         batch = []
-                        if progress:
-                            progress(projection.seq, tail.seq)
             except JournalError as error:
                 # the rows' offset is not in this journal, or the journal is damaged: a full replay distinguishes them
                 raise GraphError(f"their offset does not match the journal: {error.loggable}") from error
@@ -364,7 +354,6 @@ class Projector:
         return True
 
     def _remove_former_graph(self) -> None:
-        """Remove the graph of a release that kept the rows in it."""
         for pattern in ("graph/memgraph.*", "graph/load-*", "graph/*.json", "graph.lock*"):
             for path in self._folder.glob(pattern):
                 clear(path)
@@ -379,7 +368,7 @@ class Projector:
         """Replay the verified journal up to an event into new rows and a new index, inside a transaction; return what shows them."""
         changes, projection = replayed(self.journal, until_seq, progress)
         made = self.rows.rebuild(changes, projection)
-        index, named = _index_of(changes), self.journal.named
+        index, named = index_of(changes), self.journal.named
 
         def show() -> None:
             self.named = named
@@ -457,8 +446,7 @@ class Projector:
         return True
 
     def _built(self) -> Index:
-        """Return the index of all rows."""
-        index = _index_of(self._checked_rows())
+        index = index_of(self._checked_rows())
         self._show(index, self.projection, self.rows.mark(self.projection.seq) or "")
         return index
 
@@ -520,7 +508,7 @@ class Projector:
             return True
 
 
-def _index_of(changes: Iterable[Change]) -> Index:
+def index_of(changes: Iterable[Change]) -> Index:
     """Return the index of these rows."""
     index = Index()
     rows, links = [], list[tuple[str, Key]]()
@@ -531,7 +519,3 @@ def _index_of(changes: Iterable[Change]) -> Index:
             links.append((change.table, change.key))
     index.build(sorted(rows, key=lambda row: row["seq"]), links)
     return index
-
-
-def _offset(journal: Journal, state: Projection) -> Chain:
-    return Chain(journal.store_id, state.seq, state.signature, state.timestamp) if state.seq else journal.start

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from memgraph.errors import InvalidInputError, ScopeError
 from memgraph.fold.memories import chain_of
 from memgraph.index.columns import SESSION_SOURCES
-from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, Name, checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
-from memgraph.model.memory import (
-    REASONS_OF,
-    AgentMemory,
-    Role,
-    StoredMemory,
-    Vector,
-    fields_with,
-    id_of,
-    parse_memory,
-)
-from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
+from memgraph.model.memory import REASONS_OF, AgentMemory, Role, StoredMemory, Vector, fields_with, id_of, parse_memory
+from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin
 from memgraph.ports import Embedder, Row
 from memgraph.privacy import domain_of, known_domain, strictest
 from memgraph.store.commit.records import Write, payload_and_vector, scope_of
-from memgraph.store.commit.writer import Writer
-from memgraph.store.editing.history import differences, field_changes, history, origin
-from memgraph.store.editing.undo import Undoing
-from memgraph.store.query import Reader
+from memgraph.store.history import Undoing, differences, field_changes, history, origin
 from memgraph.store.states import Transitions
 
 EDITABLE = ("content", "title", "tags", "project_id", "valid_at", "invalid_at", "privacy_tier", "domain")
@@ -106,21 +94,13 @@ def _tags(tags: object, field: str) -> list[str]:
     return [tag.strip() for tag in checked(list[Name], given, field)]
 
 
-class Curation:
+class Curation(Undoing):
     """A person's corrections."""
 
-    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
-        self._journal = journal
-        self._writer = writer
-        self._reader = reader
-        self._now = now
-        self._undoing = Undoing(journal, writer, reader, now)
-        self.states = Transitions(journal, writer, reader, now, actor="user")
+    @cached_property
+    def states(self) -> Transitions:
         """Changes of states and links, recorded as made by the user."""
-
-    def undo(self, event: int | None = None) -> UndoResult:
-        """Undo a commit; see `memgraph.facade.Curation.undo`."""
-        return self._undoing.undo(event)
+        return Transitions(self._projector, self._writer, self._reader, self._now, "user")
 
     def history(self, id: str) -> list[HistoryEntry]:
         """Return the events that concern a memory; see `memgraph.facade.Curation.history`."""
@@ -300,7 +280,6 @@ class Curation:
         *,
         made_by: Embedder | None = None,
     ) -> EditResult:
-        """Commit the events in the write scope of a memory."""
         events = self._writer.commit(scope_of(memory), writes, task_id=memory.task_id, actor="user", made_by=made_by)
         return EditResult(event=events[0].seq if events else None, memories=changed, unchanged=list(unchanged))
 

@@ -18,7 +18,7 @@ from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMis
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import MAX_LINE_BYTES, CommitDraft, Line, LineError, parsed
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.key_providers import configured_keys
 from memgraph.journal.opening import FILE, add_store
 from memgraph.journal.sql import Database, SQLite
 from memgraph.journal.vectors import NamedRows, file_name
@@ -27,8 +27,7 @@ from memgraph.model.events.payload import Whole
 from memgraph.model.events.store import StoreRestored
 from memgraph.model.results.maintenance import RestoreResult
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.backup.archive import BackupFile, BackupManifest, damaged, reading, seals_of, unsealed
-from memgraph.store.backup.making import EVENTS
+from memgraph.store.backups import EVENTS, BackupFile, BackupManifest, damaged, reading, seals_of, unsealed
 from memgraph.store.opening import open_projector, open_store_journal, release, times_of
 
 _SETTINGS = "config.toml"
@@ -349,7 +348,6 @@ def chain_of(paths: Sequence[str | Path], keys: KeyProvider, keys_home: Path) ->
 
 
 def _refuse_taken(home: Path) -> None:
-    """Refuse a place that holds anything."""
     try:
         is_free = not any(home.iterdir())
     except FileNotFoundError:
@@ -373,7 +371,6 @@ def _events_after(heads: HeadFile, head: Head) -> int:
 
 
 def _publish(folder: Path, home: Path) -> None:
-    """Give the finished store its place."""
     try:
         folder.rename(home)  # replaces an empty directory, nothing else
         sync_folder(home.parent)

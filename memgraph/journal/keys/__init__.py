@@ -1,1 +1,0 @@
-"""The keys that sign a store's journal: where they come from, which one signs, and which ones verify."""

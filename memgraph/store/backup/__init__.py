@@ -1,1 +1,0 @@
-"""Backups: made while the store is in use, verified, restored into a new place."""

@@ -1,1 +1,0 @@
-"""Projections: keep rows and index up to date with the journal."""
