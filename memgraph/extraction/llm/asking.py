@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import orjson
 
 from memgraph.errors import ProviderError
-from memgraph.ports import LanguageModel
+from memgraph.model.model_usage import UsageMeter
+from memgraph.ports import CountingLanguageModel, LanguageModel, ModelReply, TokenCounter
 
 _MAX_PROBLEM_CHARS = 300
 _MAX_REPEATED_CHARS = 2_000
@@ -68,3 +69,58 @@ def _parsed(reply: str) -> Any:
 
 def _one_line(error: ValueError) -> str:
     return " ".join(str(error).split())[:_MAX_PROBLEM_CHARS]
+
+
+def cautious_tokens(text: str) -> int:
+    """Return a cautious estimate of a text's tokens: one per three bytes, because logs and code are dense."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
+
+
+class Budgeted:
+    """Calls a language model, counts usage, and stops when the budget is spent. A `LanguageModel`.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        If it is a `CountingLanguageModel`, its own counts are used; otherwise, or where it gives none, estimates.
+    meter : UsageMeter, optional
+        Holds the budget and the counts.
+    """
+
+    def __init__(
+        self, model: LanguageModel, *, meter: UsageMeter | None = None, counter: TokenCounter = cautious_tokens
+    ) -> None:
+        self._model = model
+        self.meter = meter or UsageMeter()
+        self._counter = counter
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return str(getattr(self._model, "name", type(self._model).__name__))
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the reply's text.
+
+        Raises
+        ------
+        BudgetSpentError
+            The model was not called.
+        ProviderError
+            The call failed; it counts as a call.
+        """
+        self.meter.check()
+        with self.meter.call(self.name) as tokens:
+            reply = self._asked(messages, schema)
+            tokens.prompt = _or(reply.prompt_tokens, lambda: sum(self._counter(one["content"]) for one in messages))
+            tokens.completion = _or(reply.completion_tokens, lambda: self._counter(reply.text))
+        return reply.text
+
+    def _asked(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> ModelReply:
+        if isinstance(self._model, CountingLanguageModel):
+            return self._model.reply(messages, schema)
+        return ModelReply(self._model.complete(messages, schema), None, None)
+
+
+def _or(said: int | None, estimate: Callable[[], int]) -> int:
+    return estimate() if said is None else said

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
-from memgraph.errors import BudgetSpentError, ProviderError
+from memgraph.config import AgentMemoryConfig
+from memgraph.errors import BudgetSpentError, ConfigError, ProviderError
 from memgraph.extraction.components import components_of, main_file
 from memgraph.extraction.error_text import error_lines, failure_fingerprint
-from memgraph.extraction.llm.asking import answer
-from memgraph.extraction.llm.budget import Budgeted, cautious_tokens
+from memgraph.extraction.llm.asking import Budgeted, answer, cautious_tokens
 from memgraph.extraction.llm.claims import MAX_TAGS, Claim, claim_schema
-from memgraph.extraction.llm.prompt import Event, Prompt, prompt_for
+from memgraph.extraction.llm.prompt import DATA, Event, Prompt, fenced, prompt_for
+from memgraph.extraction.llm.servers import REPLY_TOKENS, ChatCompletionsModel, OllamaLanguageModel
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.model.base import MAX_CONTENT_CHARS, Model
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.model.model_usage import UsageMeter
-from memgraph.ports import Extractor, LanguageModel, TokenCounter
+from memgraph.ports import Embedder, Extractor, Judgement, LanguageModel, Metered, TokenCounter
 
 LIMIT = 8
 PROMPT_TOKENS = 6_000
@@ -198,3 +199,100 @@ def _key(memory: AgentMemory) -> str:
     """Return a key that is stable when the log grows or the model changes its words: the kind of memory and its event."""
     source = memory.source_event_ids[0].removeprefix(f"{memory.build_id}/")
     return f"{source[:300]}:model-{memory.type}:"
+
+
+_JUDGEMENTS: tuple[Judgement, ...] = get_args(Judgement)
+_SCHEMA = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": list(_JUDGEMENTS)}},
+    "required": ["verdict"],
+    "additionalProperties": False,
+}
+_TASK = """\
+Two statements were remembered about one software project, the earlier one first. What are they to each other?
+- "compatible": both can be true, also because they speak of different things, places or cases
+- "replaces": the later one describes a later state of the same thing
+- "contradicts": they cannot both be true of the same thing
+- "unsure": the two texts do not show it
+
+Reply with JSON: {{"verdict": ...}}.
+
+{data}"""
+
+
+class ModelJudge:
+    """Asks a language model. A `Judge`.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    def judge(self, one: str, other: str) -> Judgement:
+        """Return what two statements are to each other; an unusable reply is asked for once more.
+
+        Raises
+        ------
+        ProviderError
+            The model fails, or both replies are unusable.
+        BudgetSpentError
+            The budget is spent.
+        """
+        fence, record = fenced(f"Earlier: {' '.join(one.split())}\nLater: {' '.join(other.split())}")
+        messages = [
+            {"role": "system", "content": _TASK.format(data=DATA.format(fence=fence))},
+            {"role": "user", "content": record},
+        ]
+        return answer(self._model, messages, _SCHEMA, _verdict)
+
+
+def _verdict(reply: Any) -> Judgement:
+    said = reply.get("verdict") if isinstance(reply, dict) else None
+    for judgement in _JUDGEMENTS:
+        if said == judgement:
+            return judgement
+    raise ValueError(f"the verdict must be one of {', '.join(_JUDGEMENTS)}")
+
+
+def default_extractor(config: AgentMemoryConfig, *, embedder: Embedder | None = None) -> Extractor:
+    """Return the extractor configured by the setting ``extractor``, without contacting a server.
+
+    Parameters
+    ----------
+    embedder : Embedder, optional
+        If it uses a model server too, both share one budget.
+
+    Raises
+    ------
+    ConfigError
+        The server's address or model is not set.
+    """
+    if config.extractor == "rules":
+        return RuleExtractor()
+    context = config.openai.context_tokens if config.extractor == "openai" else config.ollama_context_tokens
+    reply_tokens = min(REPLY_TOKENS, context // 2)
+    meter = embedder.meter if isinstance(embedder, Metered) else UsageMeter(config.model_budget)
+    # a second question repeats the first together with the rejected reply: both must fit
+    prompt_tokens = context - reply_tokens - reply_tokens // 4
+    return ModelExtractor(Budgeted(_model(config, reply_tokens), meter=meter), prompt_tokens=prompt_tokens)
+
+
+def _model(config: AgentMemoryConfig, reply_tokens: int) -> LanguageModel:
+    if config.extractor == "openai":
+        server = config.openai
+        for name in ("base_url", "model"):
+            if not getattr(server, name).strip():
+                raise ConfigError(f'openai.{name} must be set where extractor is "openai"')
+        return ChatCompletionsModel(
+            server.model, base_url=server.base_url, timeout_s=server.timeout_s, reply_tokens=reply_tokens
+        )
+    return OllamaLanguageModel(
+        config.ollama_model,
+        host=config.ollama_host,
+        timeout_s=config.ollama_timeout_s,
+        context_tokens=config.ollama_context_tokens,
+        reply_tokens=reply_tokens,
+    )

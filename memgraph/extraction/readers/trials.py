@@ -10,19 +10,25 @@ from pathlib import Path
 from typing import IO, Any
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.files import (
+from memgraph.extraction.readers.source import (
+    MAX_BUILD_TASKS,
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
+    Document,
+    FileReader,
+    Part,
     changed_at,
     cleaned,
     end,
     named,
     one_line,
     opened,
+    overall,
+    project_of,
+    run_id,
     text_lines,
     undated,
 )
-from memgraph.extraction.readers.source import MAX_BUILD_TASKS, Document, FileReader, Part, overall, project_of, run_id
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
 from memgraph.extraction.readers.commits import MERGED_REQUEST, bare, kind_of, without_kind
-from memgraph.extraction.rules.findings import Finding, composed, quoted_task
-from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
+from memgraph.extraction.rules.findings import LEAST_WORDS, Finding, composed, prose_of, quoted_task
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
