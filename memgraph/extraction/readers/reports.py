@@ -1,4 +1,4 @@
-"""Reader of CI logs as text: a file is a build, each command run and each recognised failure a task."""
+"""Reports of builds. CI logs as text: a build with its commands and recognised failures; JUnit XML: a build with its test cases."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from memgraph.errors import SourceError
+from memgraph.extraction.error_text import VERDICT
 from memgraph.extraction.readers.source import (
     MAX_BUILD_TASKS,
     MAX_OUTPUT_CHARS,
@@ -48,70 +49,51 @@ _MAX_SUMMARY_CHARS = 400
 _MAX_HELD_CHARS = 50_000_000
 """Total characters kept of all commands' output; later commands are shortened."""
 _SHORT_CHARS = 400
-_COLUMNS = re.compile(r"[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-)")
-"""Job and step, which ``gh run view --log`` puts before each line."""
-_STAMP = re.compile(
-    r"\ufeff?\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]? ?(?:\d\d[OE][ +])?"
+_PREFIX = re.compile(
+    r"(?:[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-))?"
+    r"(?:\ufeff?\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]? ?(?:\d\d[OE][ +])?)?"
+    r"(?:\[?\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\]? {1,2})?(?:#\d{1,4} \d{1,6}\.\d{1,3} )?"
 )
-_CLOCK = re.compile(r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\]? {1,2}")
-"""The time of day, which Jenkins puts before each line."""
-_LAYER = re.compile(r"#\d{1,4} \d{1,6}\.\d{1,3} ")
-"""Step and time, which ``docker build`` puts before each line."""
-_GROUP = re.compile(r"##\[group\]Run (.+)")
-_ACTION = re.compile(r"[\w.-]+/[\w./-]+@\S+|\./\S+$")
-_SETTINGS = re.compile(r"(?:shell|with|env): ?")
-_PROMPT = re.compile(r"(?:\$|\++) ([\w./~\"'-][^\n]*)")
-_SCRIPT = re.compile(r"> (?:@[\w.-]+/)?[\w.-]+@\S+ (\S.*)")
-_EXIT = re.compile(
-    r"(?:##\[error\])?(?:Error: |ERROR: |error: )?(?:Process completed with exit code|Job failed: exit (?:code|status)|"
-    r"Process exited with (?:code|status)|The command \".{1,2000}\" exited with|exit (?:status|code):?|"
-    r"Command failed with exit code|script returned exit code) (\d{1,5})\.?"
-)
-_SUMMARY = re.compile(
-    r"=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+|[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s.*|"
-    r"test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|Tests:\s+(?:\d+ \w+, )*[1-9]\d* failed, .*|\s*Tests\s+[1-9]\d* failed \|.*|"
-    r"Found [1-9]\d* errors?(?: in .*)?\.?|(?:\[\w+\] )?BUILD FAIL(?:ED|URE).*|make(?:\[\d+\])?: \*\*\* .*"
-)
-_FAILED = re.compile(
-    r"##\[error\].*|ERROR: (?:Job failed|failed to solve: ).*|Finished: FAILURE|=+ (?:FAILURES|ERRORS) =+", re.DOTALL
-)
-_INCOMPLETE = re.compile(
-    r"(?:##\[error\])?(?:The (?:operation|job|run) was cancell?ed|The runner has received a shutdown signal|"
-    r"ERROR: Job failed: cancell?ed|Job (?:was )?cancell?ed|Done: Job Cancelled|Finished: (?:ABORTED|NOT_BUILT|UNSTABLE)).*"
-)
-_ENDED = re.compile(
-    r"Cleaning up orphan processes|##\[section\]Finishing: Job|Job succeeded|Finished: SUCCESS|Done\. Your build exited with 0\."
-)
+"""What runners put before each line: job and step (``gh run view --log``), the time (GitHub, GitLab), that of the day (Jenkins), the layer (docker)."""
+_SETTINGS = ("shell:", "with:", "env:")
+_EXITS = frozenset(
+    {"Process completed with exit code", "Job failed: exit code", "Job failed: exit status", "Process exited with code", "Process exited with status",
+     "exit status", "exit code", "exit status:", "exit code:", "Command failed with exit code", "script returned exit code"}
+)  # fmt: skip
+_FAILED = ("##[error]", "ERROR: Job failed", "ERROR: failed to solve: ", "Finished: FAILURE")
+_INCOMPLETE = tuple(
+    f"{mark}{said}"
+    for mark in ("", "##[error]")
+    for said in ("The operation was cancel", "The job was cancel", "The run was cancel", "The runner has received a shutdown signal", "ERROR: Job failed: cancel",
+                 "Job cancel", "Job was cancel", "Done: Job Cancelled", "Finished: ABORTED", "Finished: NOT_BUILT", "Finished: UNSTABLE")
+)  # fmt: skip
+_ENDED = frozenset(
+    {"Cleaning up orphan processes", "##[section]Finishing: Job", "Job succeeded", "Finished: SUCCESS", "Done. Your build exited with 0."}
+)  # fmt: skip
 _PASSED = re.compile(
     r"(?:=+ )?\d+ passed(?:, \d+ (?:skipped|deselected|xfailed|xpassed|warnings?))* in [\d.]+s.*|(?:#|ℹ) fail 0|"
     r"Tests:\s+(?:\d+ (?:skipped|todo), )*\d+ passed, \d+ total|(?:\[INFO\] )?BUILD SUCCESS(?:FUL)?.*"
 )
 """Final lines of tools: proof of success, unless a runner's own final line is to come."""
-_RUNNER = re.compile(r"##\[(?:group|section)\]|section_start:\d|\[Pipeline\]|Running with gitlab-runner|Started by ")
-_NODE_FAILED = re.compile(r"(?:#|ℹ) fail [1-9]\d*")
-"""The final lines of ``node --test``: they show that a command failed, but alone do not make a file a log."""
-_NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:")
+_RUNNER = ("##[group]", "##[section]", "section_start:", "[Pipeline]", "Running with gitlab-runner", "Started by ")
+_NODE_FAILED = ("# fail ", "ℹ fail ")
+"""The final line of ``node --test``: it shows that a command failed, but alone does not make a file a log."""
+_NOISE = ("##[group]", "##[endgroup]", "##[debug]", "section_start:", "section_end:")
 
 
 @dataclass
 class _Command:
     """A command and its output: line by line while it is read, then as one text."""
 
-    text: str
-    title: str
-    when: str | None
+    text: str = ""
+    title: str = ""
+    when: str | None = None
     head: list[str] = field(default_factory=list)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
     code: int | None = None
     went_wrong: bool = False
     is_explained: bool = False
     output: str = ""
-
-    def add(self, line: str) -> None:
-        if len(self.head) < _HEAD_LINES:
-            self.head.append(line)
-        else:
-            self.tail.append(line)
 
     def close(self, limit: int) -> int:
         """Reduce the command to the fields of a task, in texts of `limit` characters; return how many are kept."""
@@ -170,8 +152,8 @@ class _Log:
         self.started = self.now = self.summary = ""
         self._commands: list[_Command] = []
         self._held = 0
-        self._preamble = _Command("", "", None)
-        self._failures: dict[str, tuple[Failure, str | None, _Command]] = {}
+        self._preamble = _Command()
+        self._failures: dict[str, tuple[_Failure, str | None, _Command]] = {}
         self._tools = [tool() for tool in _TOOLS]
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
@@ -182,9 +164,9 @@ class _Log:
         """Add a line as it is in the file."""
         self.lines += 1
         line = self._plain(raw)
-        self._has_runner = self._has_runner or _RUNNER.match(line) is not None
+        self._has_runner = self._has_runner or line.startswith(_RUNNER)
         if self._group is not None:
-            self._in_group(line)
+            self._in_group(self._group, line)
         elif not self._begins(line):
             self._output(line)
 
@@ -206,61 +188,41 @@ class _Log:
 
     def tasks(self) -> list[BuildTask]:
         """Return the commands, then the failures."""
-        found: list[BuildTask] = []
         self._close()
         # npm reports every failed script, redundantly if the script's own failure was recognised
         failures = {key: told for key, told in self._failures.items() if not (_is_npms(key) and told[2].is_explained)}
         told_by = {id(command) for _, _, command in failures.values()}
+        found = []
         for number, command in enumerate(self._commands):
             if command.outcome == "failure" and (command.is_explained or id(command) in told_by):
                 continue  # the failures that it ended with are more informative
             if command is self._commands[-1] and command.outcome == "success" and not self._is_whole:
                 continue  # the log may be cut: nothing says that it succeeded
-            found.append(
-                BuildTask(
-                    task_id=f"command-{number}",
-                    agent_name=_AGENT,
-                    description=command.title,
-                    command=command.text,
-                    output=command.output,
-                    outcome=command.outcome,
-                    occurred_at=command.when,
-                )
-            )
+            key, told = f"command-{number}", command.output
+            found.append(_task(key, command.title, command, told, command.outcome, command.when))
         for key, (failure, when, command) in failures.items():
-            found.append(
-                BuildTask(
-                    task_id=key,
-                    agent_name=_AGENT,
-                    description=one_line(failure.title) or key,
-                    command=command.text,
-                    output=cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS),
-                    outcome="failure",
-                    occurred_at=when,
-                )
-            )
+            told = cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS)
+            found.append(_task(key, one_line(failure.title) or key, command, told, "failure", when))
         return found
 
     def _plain(self, raw: str) -> str:
-        line = _COLUMNS.sub("", raw, count=1) if "\t" in raw[:400] else raw
-        if match := _STAMP.match(line):
-            self.now = time_of(match[1][:19] + "Z" if match[1].endswith("Z") else match[1]) or self.now
+        prefix = _PREFIX.match(raw)
+        line = raw[prefix.end() :] if prefix else raw
+        if prefix and (time := prefix[1]):
+            self.now = time_of(time[:19] + "Z" if time.endswith("Z") else time) or self.now
             self.started = self.started or self.now
-            line = line[match.end() :]
-        line = _CLOCK.sub("", line, count=1)
         # a terminal shows what follows the last carriage return
         line = without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]")
-        return beginning(_LAYER.sub("", line, count=1), _MAX_LINE_CHARS)
+        return beginning(line, _MAX_LINE_CHARS)
 
-    def _in_group(self, line: str) -> None:
-        group = self._group or []
+    def _in_group(self, group: list[str], line: str) -> None:
         is_end = line.startswith("##[endgroup]")
-        if not is_end and not _SETTINGS.match(line) and len(group) < _HEAD_LINES * 5:
+        if not is_end and not line.startswith(_SETTINGS) and len(group) < _HEAD_LINES * 5:
             group.append(line)
-            self._group = group
             return
         title, *script = group
-        is_action = _ACTION.match(title)
+        word = title.partition(" ")[0]
+        is_action = "/" in word.partition("@")[0] and ("@" in word or (word == title and word.startswith("./")))
         self._run("" if is_action else "\n".join(script) or title, f"Run {title}")
         self._group = None
         self._is_settings = not is_end
@@ -270,18 +232,20 @@ class _Log:
         if self._is_settings:
             self._is_settings = not line.startswith("##[endgroup]")
             return True
-        if match := _GROUP.fullmatch(line):
-            self._group = [match[1]]
-        elif match := _SCRIPT.fullmatch(line):
+        mark, _, rest = line.partition(" ")
+        package, _, script = rest.partition(" ")
+        if line.startswith("##[group]Run ") and (title := line.removeprefix("##[group]Run ")):
+            self._group = [title]
+        elif mark == ">" and "@" in package[1:] and script.strip():
             last = self._commands[-1] if self._commands else None
             if last is None or last.head or last.code is not None:  # otherwise it is what that command runs
-                self._run("", f"npm script {match[1]}")
+                self._run("", f"npm script {script}")
             self._is_script = True
             return True
-        elif self._is_script and line.startswith("> ") and self._commands:
-            self._commands[-1].text = self._commands[-1].text or line[2:]
-        elif match := _PROMPT.fullmatch(line):
-            self._run(match[1], match[1])
+        elif self._is_script and mark == ">" and self._commands:
+            self._commands[-1].text = self._commands[-1].text or rest
+        elif mark and mark.strip("+") in {"", "$"} and (rest[:1].isalnum() or rest.startswith(_BEGINS_COMMAND)):
+            self._run(rest, rest)
         else:
             self._is_script = self._is_script and not line.strip()
             return False
@@ -301,27 +265,28 @@ class _Log:
             self._held += self._commands[-1].close(limit)
 
     def _output(self, line: str) -> None:
-        if _NOISE.match(line):
+        if line.startswith(_NOISE):
             return
         current = self._commands[-1] if self._commands else self._preamble
         if line.strip():
-            current.add(line.removeprefix("##[error]"))
+            (current.head if len(current.head) < _HEAD_LINES else current.tail).append(line.removeprefix("##[error]"))
         wrong = False
-        if match := _EXIT.fullmatch(line.strip()):
-            self._code = int(match[1])
-            wrong, self._has_passed = bool(self._code), not self._code
-            current.code = self._code
-        elif _INCOMPLETE.fullmatch(line):
+        if (code := _exit_code(line.strip())) is not None:
+            self._code = current.code = code
+            wrong, self._has_passed = bool(code), not code
+        elif line.startswith(_INCOMPLETE):
             self._is_incomplete = True
-        elif _ENDED.fullmatch(line):
+        elif line in _ENDED:
             self._has_ended = True
         elif _PASSED.fullmatch(line):
             self._has_passed = True
-        elif len(line) <= _MAX_SUMMARY_CHARS and _SUMMARY.fullmatch(line):
+        elif len(line) <= _MAX_SUMMARY_CHARS and VERDICT.fullmatch(line):
             self.summary = one_line(line.strip("= "))
             wrong = True
-        elif _FAILED.match(line) or (self._commands and _NODE_FAILED.fullmatch(line)):
+        elif line.startswith(_FAILED) or (line[:1] == "=" and line.strip("=") in {" FAILURES ", " ERRORS "}):
             wrong = True
+        elif self._commands and line.startswith(_NODE_FAILED):
+            wrong = line[7:].isdecimal() and int(line[7:]) > 0
         for tool in self._tools:
             if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
@@ -331,6 +296,31 @@ class _Log:
                 current.is_explained = current.is_explained or (key in self._failures and not _is_npms(key))
         self._went_wrong = self._went_wrong or wrong
         current.went_wrong = current.went_wrong or wrong
+
+
+_BEGINS_COMMAND = ("_", ".", "/", "~", '"', "'", "-")
+
+
+def _exit_code(line: str) -> int | None:
+    """Return the exit code that a line states and nothing else."""
+    said, _, code = line.removesuffix(".").rpartition(" ")
+    said = said.removeprefix("##[error]")
+    for mark in ("Error: ", "ERROR: ", "error: "):
+        said = said.removeprefix(mark)
+    is_said = said in _EXITS or (said.startswith('The command "') and said.endswith('" exited with'))
+    return int(code) if is_said and code.isdecimal() and len(code) < 6 else None
+
+
+def _task(key: str, title: str, command: _Command, output: str, outcome: TaskOutcome, when: str | None) -> BuildTask:
+    return BuildTask(
+        task_id=key,
+        agent_name=_AGENT,
+        description=title,
+        command=command.text,
+        output=output,
+        outcome=outcome,
+        occurred_at=when,
+    )
 
 
 def _is_npms(key: str) -> bool:
@@ -343,67 +333,70 @@ _MAX_HELD_TESTS = 5_000
 
 
 @dataclass
-class Failure:
+class _Failure:
     """A failure, while its lines are being read: its key is equal for the same failure in another run."""
 
     key: str
     title: str
     lines: list[str] = field(default_factory=list)
 
-    def add(self, line: str) -> None:
-        """Add a line."""
-        if len(self.lines) < _MAX_LINES and sum(map(len, self.lines)) < _MAX_FAILURE_CHARS:
-            self.lines.append(line)
-
 
 class _Tool:
     """The failures in the output of a tool, recognised line by line, and what it prints about a test before or after it fails."""
 
     def __init__(self) -> None:
-        self.open: Failure | None = None
-        self._notes: dict[str, Failure] = {}
+        self.open: _Failure | None = None
+        self._notes: dict[str, _Failure] = {}
         self._left = _MAX_HELD_CHARS
 
     def note(self, test: str) -> None:
         """Keep the lines to come for a test, unless too many are held."""
-        self.open = self._notes.setdefault(test, Failure("", "")) if len(self._notes) < _MAX_HELD_TESTS else None
+        self.open = self._notes.setdefault(test, _Failure("", "")) if len(self._notes) < _MAX_HELD_TESTS else None
 
     def add(self, line: str) -> None:
         """Add a line to the open failure or test, if there is one."""
         if self.open is not None and len(line) <= self._left:
             self._left -= len(line)
-            self.open.add(line)
+            held = self.open.lines
+            if len(held) < _MAX_LINES and sum(map(len, held)) < _MAX_FAILURE_CHARS:
+                held.append(line)
 
     def taken(self, test: str) -> list[str]:
         """Return and forget what was kept for a test."""
         self.open = None
-        return self._notes.pop(test, Failure("", "")).lines
+        return self._notes.pop(test, _Failure("", "")).lines
 
-    def feed(self, line: str) -> Failure | None:
+    def feed(self, line: str) -> _Failure | None:
         """Return the failure named by a line, if any."""
         raise NotImplementedError
+
+
+def _place(text: str, ending: str = "") -> str:
+    """Return the file and line that a text is, perhaps with a column behind them; "" if it is no such place."""
+    file, *numbers = text.split(":")
+    is_place = 0 < len(numbers) < 3 and file.endswith(ending) and " " not in file and all(map(str.isdecimal, numbers))
+    return f"{file}:{numbers[0]}" if file and is_place else ""
 
 
 class _Pytest(_Tool):
     """The short summary names the failures; the sections before it contain the details (``E`` lines)."""
 
-    _HEADER = re.compile(r"_{3,} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,}")
     _SUMMARY = re.compile(
         r"(FAILED|ERROR) ([^\s:]+\.py|[^:]{1,300}\.\w{1,10}(?=::))((?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
     )
-    _EVIDENCE = re.compile(r"(?:E {3,}|>\s{2,})\S|\S+\.py:\d+: ")
 
-    def feed(self, line: str) -> Failure | None:
-        if match := self._HEADER.fullmatch(line):
-            self.note(match[1])
+    def feed(self, line: str) -> _Failure | None:
+        inside = line.strip("_")
+        if line.startswith("___") and line.endswith("___") and inside[:1] == inside[-1:] == " ":
+            self.note(inside[1:-1].removeprefix("ERROR at setup of ").removeprefix("ERROR at teardown of "))
         elif match := self._SUMMARY.fullmatch(line):
             name = f"{match[2]}{match[3]}"
             said = self.taken(match[3].removeprefix("::").replace("::", "."))
             title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {name} failed"
-            return Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said)
+            return _Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said)
         elif line.startswith("==="):
             self.open = None
-        elif self._EVIDENCE.match(line):
+        elif line.startswith(("E   ", ">  ")) or _place(line.partition(": ")[0], ".py"):
             self.add(line)
         return None
 
@@ -413,41 +406,34 @@ class _Tsc(_Tool):
 
     _ERROR = re.compile(r"([^\s(:][^(:]{0,400})(?:\((\d+),\d+\):|:(\d+):\d+ -) error (TS\d{1,5}): (.*)")
 
-    def feed(self, line: str) -> Failure | None:
+    def feed(self, line: str) -> _Failure | None:
         if not (match := self._ERROR.fullmatch(line)):
             return None
         place = f"{match[1].strip()}:{match[2] or match[3]}"
-        return Failure(f"tsc {place} {match[4]}", f"{place}: {match[4]}: {match[5]}", [line])
+        return _Failure(f"tsc {place} {match[4]}", f"{place}: {match[4]}: {match[5]}", [line])
 
 
 class _Cargo(_Tool):
     """rustc errors, followed by their place; failed tests, whose output follows the list of them."""
 
-    _ERROR = re.compile(
-        r"error(?:\[(E\d{4})\])?: (?!could not compile|aborting due to|test failed|\d+ targets? failed).+"
-    )
-    _PLACE = re.compile(r"\s*--> (.+?):(\d+):\d+")
-    _TEST = re.compile(r"test (\S+)(?: - .{1,200})? \.\.\. FAILED")
-    _OUTPUT = re.compile(r"---- (\S+) stdout ----")
+    _SUMS = ("could not compile", "aborting due to", "test failed")
+    _pending: _Failure | None = None
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._pending: Failure | None = None
-        self._tests: dict[str, Failure] = {}
-
-    def feed(self, line: str) -> Failure | None:
-        if match := self._TEST.fullmatch(line):
-            failure = self._tests[match[1]] = Failure(f"cargo test {match[1]}", f"Test {match[1]} failed")
+    def feed(self, line: str) -> _Failure | None:
+        head, _, said = line.partition(": ")
+        code = head.removeprefix("error[").removesuffix("]") if head.startswith("error[E") else ""
+        if line.startswith("test ") and line.endswith(" ... FAILED"):
+            test = line.removeprefix("test ").removesuffix(" ... FAILED").partition(" - ")[0]
+            failure = self._notes[test] = _Failure(f"cargo test {test}", f"Test {test} failed")
             return failure
-        if match := self._OUTPUT.fullmatch(line):
-            self.open = self._tests.get(match[1])
-        elif match := self._ERROR.fullmatch(line):
-            self.open = self._pending = Failure(f"rustc {match[1] or 'error'}", line, [line])
-        elif (match := self._PLACE.fullmatch(line)) and self._pending:
+        if line.startswith("---- ") and line.endswith(" stdout ----"):
+            self.open = self._notes.get(line.removeprefix("---- ").removesuffix(" stdout ----"))
+        elif (code or head == "error") and said and not said.startswith(self._SUMS) and not said[0].isdigit():
+            self.open = self._pending = _Failure(f"rustc {code or 'error'}", line, [line])
+        elif self._pending and line.lstrip().startswith("--> ") and (place := _place(line.strip()[4:])):
             failure, self._pending = self._pending, None
-            failure.key += f" {match[1]}:{match[2]}"
-            failure.title = f"{match[1]}:{match[2]}: {failure.title}"
-            failure.add(line)
+            failure.key, failure.title = f"{failure.key} {place}", f"{place}: {failure.title}"
+            self.add(line)
             return failure
         elif line.strip() and line != "failures:":
             self.add(line)
@@ -459,23 +445,20 @@ class _Cargo(_Tool):
 class _GoTest(_Tool):
     """``--- FAIL:`` with indented lines after it, or before it with ``-v``; build errors."""
 
-    _FAIL = re.compile(r"\s*--- FAIL: (\S+)(?: \([\d.]+s\))?")
-    _RUN = re.compile(r"=== (?:RUN|CONT)\s+(\S+)")
-    _PACKAGE = re.compile(r"# (\S+(?: \[.*\])?)")
-    _BUILD = re.compile(r"(?:vet: )?(\S+\.go):(\d+)(?::\d+)?: (.+)")
     _is_building = False
 
-    def feed(self, line: str) -> Failure | None:
-        if match := self._FAIL.fullmatch(line):
-            self.open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", self.taken(match[1]))
+    def feed(self, line: str) -> _Failure | None:
+        words = line.split()
+        place, _, said = line.removeprefix("vet: ").partition(": ")
+        if words[:2] == ["---", "FAIL:"] and len(words) > 2:
+            self.open = _Failure(f"go test {words[2]}", f"Test {words[2]} failed", self.taken(words[2]))
             return self.open
-        if match := self._RUN.fullmatch(line):
-            self.note(match[1])
-        elif self._PACKAGE.fullmatch(line):
+        if line.startswith("=== ") and words[1:2] in (["RUN"], ["CONT"]) and len(words) == 3:
+            self.note(words[2])
+        elif words[:1] == ["#"] and (len(words) == 2 or "[" in line):
             self._is_building, self.open = True, None
-        elif self._is_building and (match := self._BUILD.fullmatch(line)):
-            place = f"{match[1]}:{match[2]}"
-            return Failure(f"go build {place}", f"{place}: {match[3]}", [line])
+        elif self._is_building and said and (place := _place(place, ".go")):
+            return _Failure(f"go build {place}", f"{place}: {said}", [line])
         elif line.startswith((" ", "\t")) and not line.lstrip().startswith("---"):
             self.add(line.strip())
         else:
@@ -487,15 +470,14 @@ class _Jest(_Tool):
     """``FAIL`` and a file, then a block for each failed test, which begins with a bullet."""
 
     _FILE = re.compile(r"\s*FAIL\s+(?:\S+ )?(\S+\.\w+)(?: \([\d.]+ m?s\))?")
-    _TEST = re.compile(r"\s{0,4}● (.{1,400})")
     _file = ""
 
-    def feed(self, line: str) -> Failure | None:
+    def feed(self, line: str) -> _Failure | None:
+        test = line.lstrip().removeprefix("● ")
         if match := self._FILE.fullmatch(line):
             self._file, self.open = match[1], None
-        elif (match := self._TEST.fullmatch(line)) and self._file:
-            is_test = match[1] != "Console"
-            self.open = Failure(f"jest {self._file} {match[1]}", f"{self._file}: {match[1]}") if is_test else None
+        elif self._file and "● " in line[:6] and test != line.lstrip():
+            self.open = _Failure(f"jest {self._file} {test}", f"{self._file}: {test}") if test != "Console" else None
             return self.open
         elif line[:1].strip():
             self.open = None
@@ -507,24 +489,18 @@ class _Jest(_Tool):
 class _Npm(_Tool):
     """A block of ``npm ERR!`` lines (``npm error`` in later versions) that starts with a code."""
 
-    _LINE = re.compile(r"npm (?:ERR!|error)\s?(.*)")
-    _CODE = re.compile(r"code (\w{1,40})")
-    _NOISE = re.compile(r"A complete log of this run|\s*\S*[/\\]_logs[/\\]|errno |\s*$")
-
-    def feed(self, line: str) -> Failure | None:
-        match = self._LINE.fullmatch(line)
-        if not match:
+    def feed(self, line: str) -> _Failure | None:
+        if not line.startswith(("npm ERR!", "npm error")):
             self.open = None
             return None
-        said = match[1]
-        code = self._CODE.fullmatch(said)
-        if self.open is not None and not code:
-            if not self._NOISE.match(said):
-                self.add(said)
-            return None
-        named_by = code[1] if code else said
-        self.open = Failure(f"npm {named_by[:80]}", f"npm failed: {named_by}", [said])
-        return self.open
+        said = line.removeprefix("npm ERR!").removeprefix("npm error").removeprefix(" ")
+        code = said.removeprefix("code ")
+        if self.open is None or code != said:
+            self.open = _Failure(f"npm {code[:80]}", f"npm failed: {code}", [said])
+            return self.open
+        if said.strip() and "_logs" not in said and not said.startswith(("A complete log of this run", "errno ")):
+            self.add(said)
+        return None
 
 
 _TOOLS = (_Pytest, _Tsc, _Cargo, _GoTest, _Jest, _Npm)
