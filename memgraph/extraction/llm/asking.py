@@ -1,4 +1,4 @@
-"""Structured questions to a language model; an invalid reply is asked for once more."""
+"""Structured questions to a language model within a budget; an invalid reply is asked for once more."""
 
 from __future__ import annotations
 
@@ -23,20 +23,9 @@ def answer(
     schema: Mapping[str, Any],
     read: Callable[[Any], _T],
 ) -> _T:
-    """Return the model's reply, as converted by `read`.
+    """Return the model's reply, parsed as JSON and converted by `read`, which raises a `ValueError` that describes what is wrong with it.
 
-    Parameters
-    ----------
-    read : callable
-        Takes the reply, parsed as JSON, and raises a `ValueError` that describes what is wrong with it. The model is
-        then asked once more, with that description.
-
-    Raises
-    ------
-    ProviderError
-        The model fails, or both replies are invalid.
-    BudgetSpentError
-        The budget is spent.
+    The model is then asked once more, with that description; a second invalid reply is a `ProviderError`.
     """
     reply = model.complete(messages, schema)
     try:
@@ -77,15 +66,7 @@ def cautious_tokens(text: str) -> int:
 
 
 class Budgeted:
-    """Calls a language model, counts usage, and stops when the budget is spent. A `LanguageModel`.
-
-    Parameters
-    ----------
-    model : LanguageModel
-        If it is a `CountingLanguageModel`, its own counts are used; otherwise, or where it gives none, estimates.
-    meter : UsageMeter, optional
-        Holds the budget and the counts.
-    """
+    """Calls a language model, counts its tokens (or estimates what it does not count), and stops when the budget is spent."""
 
     def __init__(
         self, model: LanguageModel, *, meter: UsageMeter | None = None, counter: TokenCounter = cautious_tokens
@@ -100,27 +81,14 @@ class Budgeted:
         return str(getattr(self._model, "name", type(self._model).__name__))
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
-        """Return the reply's text.
-
-        Raises
-        ------
-        BudgetSpentError
-            The model was not called.
-        ProviderError
-            The call failed; it counts as a call.
-        """
+        """Return the reply's text. A failed call counts as a call."""
         self.meter.check()
         with self.meter.call(self.name) as tokens:
-            reply = self._asked(messages, schema)
-            tokens.prompt = _or(reply.prompt_tokens, lambda: sum(self._counter(one["content"]) for one in messages))
-            tokens.completion = _or(reply.completion_tokens, lambda: self._counter(reply.text))
+            if isinstance(self._model, CountingLanguageModel):
+                reply = self._model.reply(messages, schema)
+            else:
+                reply = ModelReply(self._model.complete(messages, schema), None, None)
+            prompt, completion = reply.prompt_tokens, reply.completion_tokens
+            tokens.prompt = sum(self._counter(one["content"]) for one in messages) if prompt is None else prompt
+            tokens.completion = self._counter(reply.text) if completion is None else completion
         return reply.text
-
-    def _asked(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> ModelReply:
-        if isinstance(self._model, CountingLanguageModel):
-            return self._model.reply(messages, schema)
-        return ModelReply(self._model.complete(messages, schema), None, None)
-
-
-def _or(said: int | None, estimate: Callable[[], int]) -> int:
-    return estimate() if said is None else said

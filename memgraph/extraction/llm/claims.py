@@ -1,6 +1,10 @@
-"""Claims: what a language model, an agent or a person states about a source, each with its evidence.
+"""Claims: what a language model, an agent or a person states about a source with its evidence, and whether the source says that.
 
-One form and one verification serve the extractor that asks a model and the answers to work orders.
+One form and one verification serve the extractor that asks a model and the answers to work orders. What is quoted must stand in the
+source. Exact items (numbers, names, versions, paths, quoted text) must stand in the records that are quoted, plain numbers in the
+sentences; the project, and a name that the source has three times, may be added. What is stated must not be denied there, nor what is
+denied stated. Half of a sentence's other words must be those of the records, and half of a cause's those of the quoted sentences. What a
+person typed is read with its slips and short forms. Words are compared, not meanings. Pure.
 """
 
 from __future__ import annotations
@@ -25,15 +29,11 @@ from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut
 from memgraph.text.words import expanded
 
-_TIME = re.compile(r"T(\d\d:\d\d)")
-_MIDNIGHT = "00:00"
 _ROLES = frozenset(
     "user agent assistant reviewer developer maintainer author team customer operator admin tester bot ci".split()
 )
-_INTRODUCED = re.compile(
-    r"(?:(?<!\w)(?:by|agent|user|author|reviewer|assistant|agent_name|asks?|asked|tells?|told)\W{1,4}|@)$",
-    re.IGNORECASE,
-)
+_INTRODUCE = frozenset("by agent user author reviewer assistant name ask asks asked tell tells told".split())
+"""Words before a name."""
 MAX_EVIDENCE_CHARS = 1_000
 MAX_EVIDENCE_SPANS = 5
 MAX_TAGS = 6
@@ -88,14 +88,9 @@ class Claim(Model):
     agents: Listed = Field(default_factory=list)
 
     def problems(self, source: str, *, metadata: str = "") -> list[str]:
-        """Return what the source does not support, in the order of the fields; empty if the claim holds.
+        """Return what the whole text that was shown does not support, in the order of the fields; empty if the claim holds.
 
-        Parameters
-        ----------
-        source : str
-            The whole text that was shown. The evidence must be part of it.
-        metadata : str
-            What else is known about the source; days and names of agents may be from there.
+        Days and names of agents may also be from the metadata, which is what else is known about the source.
         """
         return [problem for found in self.problems_by_field(source, metadata=metadata).values() for problem in found]
 
@@ -120,10 +115,8 @@ class Claim(Model):
             wrong = [said for text in texts for said in _of_field(text, evidence, names_only=name == "alternatives")]
             yield name, _described(name, wrong)
         if self.event_date and not is_dated(self.event_date, known):
-            yield (
-                "event_date",
-                [f"event_date: the source does not state “{cut(self.event_date, _QUOTED_CHARS)}” as a day"],
-            )
+            said = cut(self.event_date, _QUOTED_CHARS)
+            yield "event_date", [f"event_date: the source does not state “{said}” as a day"]
         strangers = [name for name in self.agents if name.strip() and not is_named(name, known)]
         yield "agents", [f"agents: the source does not name “{cut(name, _QUOTED_CHARS)}”" for name in strangers]
 
@@ -163,26 +156,16 @@ class Claim(Model):
         return cut(" … ".join(" ".join(one.split()) for one in self.evidence), _QUOTED_CHARS)
 
     def memory(self, **fields: Any) -> AgentMemory:
-        """Return the claim as a memory.
+        """Return the claim as a memory with further fields, such as its source, scope and tags.
 
-        Parameters
-        ----------
-        fields : Any
-            The memory's further fields: source, scope, tags; `occurred_at`, when the source was recorded, which counts if the claim
-            states no earlier day; `agents_involved` besides those that it names.
+        `occurred_at` is when the source was recorded, which counts if the claim states no earlier day.
         """
         recorded_at = fields["occurred_at"]
         day = to_iso(self.event_date) if self.event_date else recorded_at
         happened = day if day[:10] < recorded_at[:10] else recorded_at  # the day of a plan may be in the future
-        agents = [name.strip()[:400] for name in self.agents if name.strip()]
-        given = {
-            "content": self.text,
-            "outcome": self.outcome,
-            "confidence": self.confidence,
-            **fields,
-            "occurred_at": happened,
-            "agents_involved": [*fields.get("agents_involved", ()), *agents],
-        }
+        agents = [*fields.get("agents_involved", ()), *(name.strip()[:400] for name in self.agents if name.strip())]
+        given = {"content": self.text, "outcome": self.outcome, "confidence": self.confidence} | fields
+        given |= {"occurred_at": happened, "agents_involved": agents}
         if self.type == "semantic":
             applies = [one for one in (self.location, self.trigger) if one.strip()]
             rejected = cut("; ".join(one for one in self.alternatives if one.strip()), 8_000) or None
@@ -216,58 +199,37 @@ REQUIRED = tuple(name for name, field in Claim.model_fields.items() if field.is_
 
 
 def claim_schema(*, required: Sequence[str] | None = None, **more: Any) -> dict[str, Any]:
-    """Return the JSON schema of a claim: flat, without references and lengths, which servers of small models fail on.
+    """Return the JSON schema of a claim with further properties: flat, without references and lengths, which servers of small models fail on.
 
-    Parameters
-    ----------
-    required : sequence of str, optional
-        None: all properties, which makes a model consider each of them.
-    more : Any
-        Further properties, such as the number of an event.
+    By default all properties are required, which makes a model consider each of them.
     """
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-    properties = {
+    special = {
         "type": {"type": "string", "enum": ["episodic", "semantic", "procedural"]},
-        "content": text,
         "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
-        "tags": texts,
         "confidence": {"type": "number"},
-        "evidence": texts,
-        "event_date": text,
-        "location": text,
-        "decision": text,
-        "alternatives": texts,
-        "trigger": text,
-        "steps": texts,
-        "agents": texts,
-        **more,
     }
+    lists = {"tags", "evidence", "alternatives", "steps", "agents"}
+    properties = {name: special.get(name, texts if name in lists else text) for name in Claim.model_fields} | more
     names = list(properties if required is None else required)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
 def is_named(name: str, source: str) -> bool:
-    """Return whether a source names an agent or person.
+    """Return whether a source names an agent or person: a verb of the source is nobody's name.
 
     It does if the name stands there by itself, and is a role (“the user”), is capitalised or has a digit or sign there, or follows a
-    word that introduces one (“by anna”): a verb of the source is nobody's name.
+    word that introduces one (“by anna”).
     """
-    wanted = " ".join(name.replace("’", "'").split())
-    if not wanted:
-        return False
-    pattern = r"\s+".join(map(re.escape, wanted.split(" ")))
+    wanted = re.escape(" ".join(name.replace("’", "'").split())).replace(r"\ ", r"\s+")
     text = source.replace("’", "'")
-    for found in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE):
-        as_written = found[0]
-        if any(not char.islower() and not char.isspace() for char in as_written):
-            return True
-        if canonical_name(as_written).removeprefix("the ") in _ROLES or _is_introduced(text, found.start()):
+    for found in re.finditer(rf"(?<!\w){wanted}(?!\w)", text, re.IGNORECASE) if wanted else ():
+        is_marked = any(not char.islower() and not char.isspace() for char in found[0])
+        before = text[max(found.start() - 20, 0) : found.start()].casefold()
+        is_introduced = before.endswith("@") or not _INTRODUCE.isdisjoint(_WORD.findall(before)[-1:])
+        if is_marked or is_introduced or canonical_name(found[0]).removeprefix("the ") in _ROLES:
             return True
     return False
-
-
-def _is_introduced(text: str, place: int) -> bool:
-    return _INTRODUCED.search(text[max(place - 20, 0) : place]) is not None
 
 
 def is_dated(date: str, source: str) -> bool:
@@ -279,8 +241,8 @@ def is_dated(date: str, source: str) -> bool:
         day = to_iso(date)[:10]
     except ValueError:
         return False
-    time = _TIME.search(date.upper().replace(" ", "T"))
-    if time is not None and time[1] != _MIDNIGHT and re.search(rf"(?<!\d){time[1]}(?!\d)", source) is None:
+    time = date[11:16] if date[10:11] in {"T", "t", " "} else ""
+    if time.strip("0:") and not re.search(rf"(?<!\d){re.escape(time)}(?!\d)", source):
         return False
     number, month, year = in_words(day).split()
     text = canonical_name(source).replace(",", "")

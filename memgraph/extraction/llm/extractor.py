@@ -1,4 +1,4 @@
-"""Extractor based on a language model; if that fails, or its budget is spent, the rules are used and the result says so."""
+"""Extractor and judge based on a language model; if it fails, or its budget is spent, the rules serve and the result says so."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memgraph.extraction.llm.claims import MAX_TAGS, Claim, claim_schema
 from memgraph.extraction.llm.prompt import DATA, Event, Prompt, fenced, prompt_for
 from memgraph.extraction.llm.servers import REPLY_TOKENS, ChatCompletionsModel, OllamaLanguageModel
 from memgraph.extraction.rules.extractor import RuleExtractor
+from memgraph.extraction.rules.findings import origin
 from memgraph.model.base import MAX_CONTENT_CHARS, Model
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.ids import canonical_name
@@ -40,13 +41,13 @@ class _Reply(Model):
 
 def reply_schema(limit: int) -> dict[str, Any]:
     """Return the JSON schema of a reply."""
-    memories = {"type": "array", "items": claim_schema(event_index={"type": "integer"}), "maxItems": limit}
-    return {
-        "type": "object",
-        "properties": {"memories": memories},
-        "required": ["memories"],
-        "additionalProperties": False,
-    }
+    return _object(
+        memories={"type": "array", "items": claim_schema(event_index={"type": "integer"}), "maxItems": limit}
+    )
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class ModelExtractor:
@@ -55,17 +56,7 @@ class ModelExtractor:
     The model states claims about the events shown. A claim whose words its event does not support is dropped, as are
     unsupported fields of a claim that holds (`Claim.problems`). All else derives from the event and the log: project,
     build, sources, trust class. So a prompt injection in a log can at worst become a memory of what that log says.
-
-    Parameters
-    ----------
-    model : LanguageModel
-        Wrapped in a `Budgeted` model unless it is one.
-    limit : int
-        Maximum number of candidates per log.
-    prompt_tokens : int
-        Maximum number of tokens in a question; longer logs are shortened to fit.
-    otherwise : Extractor, optional
-        Used where the model fails; default: the rules.
+    Of a log longer than `prompt_tokens` a part is shown; `otherwise` serves where the model fails.
     """
 
     def __init__(
@@ -94,17 +85,17 @@ class ModelExtractor:
         return self._model
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
-        """Return at most `limit` candidates, most informative first.
+        """Return at most `limit` candidates, most informative first, or those of the rules with a notice of the reason.
 
-        If the model fails, or the log supports none of its claims, the result is that of the rules, with a notice of the reason. A log without events is not
-        sent to it.
+        A log without events is not sent to the model.
         """
         prompt = prompt_for(build_log, limit=self._limit, max_tokens=self._prompt_tokens, counter=self._counter)
         if not prompt.events:
             return self._otherwise.extract(build_log)
-        schema = reply_schema(self._limit)
         try:
-            found = answer(self._model, prompt.messages, schema, lambda reply: _checked(reply, prompt))
+            found = answer(
+                self._model, prompt.messages, reply_schema(self._limit), lambda reply: _checked(reply, prompt)
+            )
         except (ProviderError, BudgetSpentError) as error:
             return self._by_rules(build_log, str(error))
         result = self._result(found, prompt, build_log)
@@ -167,18 +158,10 @@ def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> Age
     files = task.files_changed[:_MAX_FILES] if task else []
     when = said.timestamp if said else (task and task.occurred_at) or log.completed_at
     main = main_file(files, claim.text)
-    fields: dict[str, Any] = {
-        "occurred_at": when,
-        "project_id": log.project_id,
-        "build_id": log.build_id,
-        "source_event_ids": [_source(event, log)],
-        "evidence_build_ids": [log.build_id],
+    fields = origin(log, task.task_id if task else f"user@{when}", when) | {
         "agents_involved": [task.agent_name] if task else [],
         "tags": list(dict.fromkeys([*claim.clean_tags, *components_of(files)]))[:MAX_TAGS],
         "title": main[:400] if main else None,
-        "session_id": log.session_id,
-        "source": log.source,
-        "trust_class": log.trust_class,
         "reason": f"{model} found it worth remembering: “{claim.quoted}”",
     }
     if claim.outcome == "negative" and task and (errors := error_lines(task.output)):
@@ -189,12 +172,6 @@ def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> Age
     return memory
 
 
-def _source(event: Event, log: BuildEventLog) -> str:
-    """Return the source id of an event, as the rules do."""
-    part = event.task.task_id if event.task else f"user@{event.said.timestamp}" if event.said else ""
-    return f"{log.build_id}/{part}"[:400]
-
-
 def _key(memory: AgentMemory) -> str:
     """Return a key that is stable when the log grows or the model changes its words: the kind of memory and its event."""
     source = memory.source_event_ids[0].removeprefix(f"{memory.build_id}/")
@@ -202,12 +179,7 @@ def _key(memory: AgentMemory) -> str:
 
 
 _JUDGEMENTS: tuple[Judgement, ...] = get_args(Judgement)
-_SCHEMA = {
-    "type": "object",
-    "properties": {"verdict": {"type": "string", "enum": list(_JUDGEMENTS)}},
-    "required": ["verdict"],
-    "additionalProperties": False,
-}
+_VERDICT = _object(verdict={"type": "string", "enum": list(_JUDGEMENTS)})
 _TASK = """\
 Two statements were remembered about one software project, the earlier one first. What are they to each other?
 - "compatible": both can be true, also because they speak of different things, places or cases
@@ -221,32 +193,19 @@ Reply with JSON: {{"verdict": ...}}.
 
 
 class ModelJudge:
-    """Asks a language model. A `Judge`.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    """
+    """Asks a language model whether two statements exclude each other. A `Judge`."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     def judge(self, one: str, other: str) -> Judgement:
-        """Return what two statements are to each other; an unusable reply is asked for once more.
-
-        Raises
-        ------
-        ProviderError
-            The model fails, or both replies are unusable.
-        BudgetSpentError
-            The budget is spent.
-        """
+        """Return what two statements are to each other; an unusable reply is asked for once more."""
         fence, record = fenced(f"Earlier: {' '.join(one.split())}\nLater: {' '.join(other.split())}")
         messages = [
             {"role": "system", "content": _TASK.format(data=DATA.format(fence=fence))},
             {"role": "user", "content": record},
         ]
-        return answer(self._model, messages, _SCHEMA, _verdict)
+        return answer(self._model, messages, _VERDICT, _verdict)
 
 
 def _verdict(reply: Any) -> Judgement:
@@ -260,15 +219,7 @@ def _verdict(reply: Any) -> Judgement:
 def default_extractor(config: AgentMemoryConfig, *, embedder: Embedder | None = None) -> Extractor:
     """Return the extractor configured by the setting ``extractor``, without contacting a server.
 
-    Parameters
-    ----------
-    embedder : Embedder, optional
-        If it uses a model server too, both share one budget.
-
-    Raises
-    ------
-    ConfigError
-        The server's address or model is not set.
+    If the embedder uses a model server too, both share one budget.
     """
     if config.extractor == "rules":
         return RuleExtractor()

@@ -351,6 +351,16 @@ def loaded(data: bytes) -> Any:
         raise ValueError(f"not JSON: {reason(error)}") from None
 
 
+def as_dict(value: object) -> dict[str, Any]:
+    """Return an object, or an empty one instead of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a list, or an empty one instead of anything else."""
+    return value if isinstance(value, list) else []
+
+
 def reason(error: Exception) -> str:
     """Return a description of what is wrong with a part of a source."""
     return "nested too deeply" if isinstance(error, RecursionError) else redact(str(error)).value

@@ -52,27 +52,7 @@ _MAX_ISSUES = 4
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something worth remembering.
-
-    Attributes
-    ----------
-    kind, salience, key, text, reason
-        Kind, importance, part of the log, what was done or said, and why it is kept.
-    task, said, earlier
-        The task or intervention it comes from; the failed task that a recovery mends.
-    attempt : Attempt or None
-        What was tried and what came of it: the memory's text is rendered from it.
-    told : str
-        The memory's text, where the rule that found it has composed another.
-    goal : str or None
-        What was to be reached, where that is known.
-    actions : tuple of ActionStep
-        The steps taken, if known.
-    fingerprint : str or None
-        The failure's fingerprint, if it has no error.
-    resolution : str or None
-        What ended the failure: what was changed, run or decided, never what had failed.
-    """
+    """Something worth remembering: what was done or said in a part of the log, and why it is kept."""
 
     kind: str
     salience: float
@@ -84,12 +64,17 @@ class Finding:
     steps: tuple[str, ...] = ()
     said: UserIntervention | None = None
     earlier: BuildTask | None = None
+    """The failed task that a recovery mends."""
     attempt: Attempt | None = None
+    """What was tried and what came of it: the memory's text is rendered from it."""
     told: str = ""
+    """The memory's text, where the rule that found it has composed another."""
     goal: str | None = None
     actions: tuple[ActionStep, ...] = ()
     fingerprint: str | None = None
+    """The failure's, if it has no error."""
     resolution: str | None = None
+    """What ended the failure: what was changed, run or decided, never what had failed."""
 
 
 def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
@@ -98,20 +83,12 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     event = task.task_id if task else finding.key.rsplit(":", 1)[0]
     files = task.files_changed[:MAX_FILES] if task else []
     when = finding.said.timestamp if finding.said else (task and task.occurred_at) or log.completed_at
-    fields: dict[str, Any] = {
+    fields = origin(log, event, when) | {
         "outcome": _OUTCOME.get(finding.kind, "positive"),
-        "occurred_at": when,
-        "project_id": log.project_id,
-        "build_id": log.build_id,
-        "source_event_ids": [f"{log.build_id}/{event}"[:400]],
-        "evidence_build_ids": [log.build_id],
         "agents_involved": list(dict.fromkeys(one.agent_name for one in (task, finding.earlier) if one)),
         "tags": _tags(finding),
         "entities": _known_to_the_source(task) if task and is_git else [],
         "title": _title(finding),
-        "session_id": log.session_id,
-        "source": log.source,
-        "trust_class": log.trust_class,
         "reason": finding.reason,
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
@@ -137,6 +114,20 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
         ],
         user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
     )
+
+
+def origin(log: BuildEventLog, event: str, when: str) -> dict[str, Any]:
+    """Return the fields that say where and when a memory of an event of a build comes from."""
+    return {
+        "occurred_at": when,
+        "project_id": log.project_id,
+        "build_id": log.build_id,
+        "source_event_ids": [f"{log.build_id}/{event}"[:400]],
+        "evidence_build_ids": [log.build_id],
+        "session_id": log.session_id,
+        "source": log.source,
+        "trust_class": log.trust_class,
+    }
 
 
 def _known_to_the_source(task: BuildTask) -> list[Entity]:
