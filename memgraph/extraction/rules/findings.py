@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from memgraph.text.attempts import (
     trial_text,
 )
 from memgraph.text.cutting import whole_sentences
+from memgraph.text.words import words_of
 
 MAX_FILES = 20
 _MAX_TAGS = 6
@@ -184,8 +186,7 @@ def _content(finding: Finding, log: BuildEventLog, attempt: Attempt | None) -> s
     if finding.said:
         return _said(finding)
     if finding.steps:
-        steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
-        return f"{sentence(f'How to: {text}')} Steps: {steps}"
+        return f"{sentence(f'How to: {text}')} Steps: {_numbered(finding.steps)}"
     if task is None:
         return sentence(f"Build {log.build_id} of {log.project_id}: {text}")
     where = _where(finding)
@@ -201,11 +202,21 @@ def _said(finding: Finding) -> str:
     assert finding.said is not None  # noqa: S101 (asked for what was said)
     action, context = _one_line(finding.said.action), _one_line(finding.said.context)
     if finding.steps:
-        steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
-        return f"The user stated the steps{f' for {context[:200]}' if context else ''}: {steps}"
-    lead = LEADS.get(finding.kind, LEADS["intervention"])
-    first = sentence(f"{lead}: {action[:500]}")
+        return f"The user stated the steps{f' for {context[:200]}' if context else ''}: {_numbered(finding.steps)}"
+    first = sentence(f"{LEADS.get(finding.kind, LEADS['intervention'])}: {action[:500]}")
     return f"{first} {sentence(f'Context: {context}')}" if context else first
+
+
+def _numbered(steps: Sequence[str]) -> str:
+    return "; ".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
+
+
+def placed(interventions: Sequence[UserIntervention]) -> Iterator[tuple[str, UserIntervention]]:
+    """Yield what the user said, with its place in the log, which is unique."""
+    at: Counter[str] = Counter()
+    for said in interventions:
+        yield f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else ""), said
+        at[said.timestamp] += 1
 
 
 def _gist(output: str) -> str:
@@ -217,11 +228,9 @@ def _where(finding: Finding) -> str:
     """Return the place in words: the main file, a few files, or the component and the number of files."""
     files = finding.task.files_changed if finding.task else []
     main = main_file(files, finding.text)
-    if main and len(files) <= 3:
+    if main:
         others = [file for file in files if file != main]
         return ", ".join([main, *others]) if len(others) < 2 else f"{main} and {len(others)} other files"
-    if main:
-        return f"{main} and {len(files) - 1} other files"
     names = components_of(files, limit=2)
     extent = f" ({len(files)} files)" if files else ""
     return f"{', '.join(names)}{extent}" if names else f"{len(files)} files" if files else ""
@@ -234,10 +243,9 @@ def _title(finding: Finding) -> str | None:
 
 
 def _tags(finding: Finding) -> list[str]:
-    said = ["user"] if finding.said else []
+    error = (error_type(finding.errors[0]) or "").casefold() if finding.errors else ""
     files = finding.task.files_changed if finding.task else []
-    errors = (error_type(error) or "" for error in finding.errors[:1])
-    tags = [finding.kind, *map(str.casefold, errors), *said, *components_of(files)]
+    tags = [finding.kind, error, "user" if finding.said else "", *components_of(files)]
     return list(dict.fromkeys(filter(None, tags)))[:_MAX_TAGS]
 
 
@@ -246,7 +254,7 @@ def _one_line(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return " ".join(words_of(text))
 
 
 _MAX_CHARS = 16_000

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines, normalised_error
-from memgraph.extraction.rules.findings import Finding
+from memgraph.extraction.rules.findings import Finding, placed
 from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
@@ -45,12 +45,9 @@ def from_session(log: BuildEventLog) -> Iterator[Finding]:
 
 def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     """Yield the user's statements that hold beyond the session, without those taken back later, and what the user refused with which words."""
-    at: Counter[str] = Counter()
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
-    for said in log.user_interventions[:_MAX_TURNS]:
-        place = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
-        at[said.timestamp] += 1
+    for place, said in placed(log.user_interventions[:_MAX_TURNS]):
         if len(said.action) > _MAX_PASTED_CHARS:
             continue  # pasted text
         if chosen := _chosen(said):
