@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
-from memgraph.extraction.readers.commits import MERGED_REQUEST, bare, kind_of, without_kind
+from memgraph.extraction.readers.commits import bare, kind_of, merged_request, without_kind
 from memgraph.extraction.rules.findings import LEAST_WORDS, Finding, composed, placed, prose_of, quoted_task
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.trials import from_trial
@@ -122,7 +122,7 @@ def _from_task(task: BuildTask, log: BuildEventLog) -> Finding | None:
 def _explained(task: BuildTask) -> Finding | None:
     """Return a change whose author explains it in at least `LEAST_WORDS` words of prose, with the whole text."""
     title, body = task.description, task.output
-    if MERGED_REQUEST.match(title):  # its body begins with the request's title
+    if merged_request(title):  # its body begins with the request's title
         title, _, body = body.partition("\n")
     told, words = prose_of(body)
     if words < LEAST_WORDS or task.kind in _OF_VERSIONS:
