@@ -16,23 +16,9 @@ _GENERIC = frozenset(
         "types constants version makefile github workflows vscode node modules"
     )
 )
-_DOC_ENDINGS = frozenset(
-    {".md", ".rst", ".rdoc", ".txt", ".adoc", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".css", ".pdf", ".log"}
-)
+_DOC_ENDINGS = frozenset(".md .rst .rdoc .txt .adoc .png .svg .jpg .jpeg .gif .ico .css .pdf .log".split())
 _DOC_NAMES = frozenset(
-    {
-        "license",
-        "notice",
-        "authors",
-        "citation",
-        "cname",
-        "mkdocs",
-        "contributing",
-        "changelog",
-        "changes",
-        "news",
-        "history",
-    }
+    "license notice authors citation cname mkdocs contributing changelog changes news history".split()
 )
 _DOC_PARTS = frozenset({"docs", "doc", "examples", "example", "demos"})
 _TEST_PARTS = frozenset({"tests", "test", "testing", "spec", "specs", "__tests__", "conftest", "fixtures", "test_data"})

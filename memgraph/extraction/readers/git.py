@@ -1,4 +1,4 @@
-"""Reader of a live git repository, by running git: never through a shell, a hook, a pager or a network."""
+"""Readers of a git history: of a live repository, by running git (never through a shell, a hook, a pager or a network), and of a saved log."""
 
 from __future__ import annotations
 
@@ -50,10 +50,8 @@ _SAFE = (
 _FORMAT = "--format=%H %P%n%aN%n%aE%n%at %ct%n%B"
 _TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
 _LOG = ("-z", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
-_KEPT_VARIABLE = re.compile(r"GIT_CONFIG_(?:COUNT|(?:KEY|VALUE)_\d{1,4}|GLOBAL|SYSTEM|NOSYSTEM)")
-"""Variables that name the user's settings, such as which repositories of others are safe."""
-_STATUS = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([ACDMRTUXB])\d{0,3}")
-_LINES = re.compile(r"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
+_KEPT_VARIABLES = tuple(f"GIT_CONFIG_{name}" for name in "COUNT KEY_ VALUE_ GLOBAL SYSTEM NOSYSTEM".split())
+"""How the variables begin that name the user's settings, such as which repositories of others are safe."""
 _SUBMODULE = "160000"
 _FILES = ("--raw", "--no-abbrev", "--diff-algorithm=myers")
 _OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
@@ -68,13 +66,7 @@ _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
 
 
 def work_tree_state(path: str | Path) -> GitState | None:
-    """Return the state of the git work tree that a folder is in; None if it is in none.
-
-    Raises
-    ------
-    SourceError
-        The path is no folder; git is not installed, or cannot read the repository.
-    """
+    """Return the state of the git work tree that a folder is in; None if it is in none."""
     folder = Path(path).resolve()
     if not folder.is_dir():
         raise SourceError("is not a folder", path=folder)
@@ -259,13 +251,7 @@ class GitReader:
                 return first_releases(_lines(output), releases), others
 
     def state(self) -> GitState:
-        """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run.
-
-        Raises
-        ------
-        SourceError
-            Git is not installed, or cannot read the repository.
-        """
+        """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run."""
         arguments = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
         headers, files = dict[str, str](), list[str]()
         with self._running(*arguments, unset=self._filters()) as output:
@@ -337,18 +323,12 @@ class GitReader:
     def _running(
         self, *arguments: str, stdin: IO[bytes] | None = None, unset: Sequence[str] = ()
     ) -> Iterator[IO[bytes]]:
-        """Run git and yield its output; it is stopped when the consumer stops early. The settings `unset` count as empty.
-
-        Raises
-        ------
-        SourceError
-            Git is not installed, or failed.
-        """
+        """Run git and yield its output; it is stopped when the consumer stops early. The settings `unset` count as empty."""
         # variables such as GIT_DIR, which hooks set, would make git read another repository
         environment = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("GIT_") or _KEPT_VARIABLE.fullmatch(name)
+            if not name.startswith("GIT_") or name.startswith(_KEPT_VARIABLES)
         }
         environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
         known = environment.get("GIT_CONFIG_COUNT", "")
@@ -408,16 +388,17 @@ def _parsed(tokens: Iterator[str], people: Mapping[Spelling, str]) -> Iterator[C
     files: dict[str, FileChange] = {}
     for token in tokens:
         said = token.lstrip("\n")
-        if header is not None and (status := _STATUS.fullmatch(said)):
+        counts = said.split("\t", 2)
+        if header is not None and said[:1] == ":":
+            *modes, old, new, status = said[1:].split(" ")
             path = next(tokens, "")
-            was = path if status[5] in "RC" else ""
+            was = path if status[0] in "RC" else ""
             path = next(tokens, path) if was else path
-            blobs = ("", "") if _SUBMODULE in status.group(1, 2) else (status[3], status[4])
-            files[path] = FileChange(status[5], path, was, blobs=blobs)
-        elif header is not None and (lines := _LINES.fullmatch(said)):
-            was, path = ("", lines[3]) if lines[3] else (next(tokens, ""), next(tokens, ""))
-            if lines[1] != "-" and path in files and any(files[path].blobs):
-                files[path] = files[path]._replace(added=int(lines[1]), removed=int(lines[2]))
+            files[path] = FileChange(status[0], path, was, blobs=("", "") if _SUBMODULE in modes else (old, new))
+        elif header is not None and len(counts) == 3 and (counts[0] == "-" or counts[0].isdecimal()):
+            path = counts[2] or (next(tokens, ""), next(tokens, ""))[1]
+            if counts[0] != "-" and path in files and any(files[path].blobs):
+                files[path] = files[path]._replace(added=int(counts[0]), removed=int(counts[1]))
         else:
             if header is not None:
                 yield _commit(header, files, people)
@@ -441,12 +422,10 @@ _MAX_AUTHOR_BYTES = 1_000
 MAX_COMMIT_BYTES = 4 * 1024 * 1024
 _COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
 """A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
-_CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
 _AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<([^>]*)>(?: (\d{1,19} [+-]\d{4,6}))?)?")
 _SAVED_STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d))?\s*(Z|[+-]\d\d:?\d\d)?")
 _COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
-_SECONDS = re.compile(r"(\d{1,19})(?: [+-]\d{4,6})?")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
@@ -532,11 +511,9 @@ class SavedGitLogReader(FileReader):
         return offsets
 
     def _done(self, stream: IO[bytes], offsets: array[int], cursor: str) -> int:
-        match = _CURSOR.fullmatch(cursor)
-        index = int(match[2]) if match else len(offsets)
-        if match and index < len(offsets) and _sha_at(stream, offsets[index]) == match[1]:
-            return index + 1
-        return 0
+        sha, _, number = cursor.partition("@")
+        index = int(number) if number.isdecimal() and len(number) < 13 else len(offsets)
+        return index + 1 if index < len(offsets) and _sha_at(stream, offsets[index]) == sha else 0
 
 
 def _plain_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
@@ -587,8 +564,9 @@ def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -
 def _date(text: str) -> datetime | None:
     """Return a date in one of git's forms. A time zone is hours and minutes, however many, as git takes it."""
     try:
-        if match := _SECONDS.fullmatch(text):
-            return datetime.fromtimestamp(int(match[1]), UTC)
+        seconds, _, zone = text.partition(" ")
+        if seconds.isdecimal() and zone.lstrip("+-").isdecimal() == bool(zone):
+            return datetime.fromtimestamp(int(seconds), UTC)
         if match := _ISO.fullmatch(text):  # in the form that `parsedate_tz` reads
             day = format_datetime(datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}")).rpartition(" ")[0]
             text = f"{day} {(match[3] or 'Z').replace(':', '').replace('Z', '+0000')}"
