@@ -75,6 +75,11 @@ def is_packaging(path: str) -> bool:
     return PurePosixPath(path.lower()).name in _PACKAGING
 
 
+def is_sha(text: str) -> bool:
+    """Return whether `text` is a commit id that is safe to pass to git."""
+    return 7 <= len(text) <= 64 and not text.strip("0123456789abcdef")
+
+
 def component_name(text: str) -> str | None:
     """Return the tag for a directory, file stem or scope; None for generic names (``src``, ``utils``)."""
     name = "-".join(_WORD.findall(text.casefold()))[:40]

@@ -606,11 +606,6 @@ _MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs
 """Names that many folders have a file of."""
 
 
-def is_sha(text: str) -> bool:
-    """Return whether `text` is a commit id that is safe to pass to git."""
-    return 7 <= len(text) <= 64 and not text.strip("0123456789abcdef")
-
-
 def grouped(
     commits: Iterable[tuple[Commit | str, str]],
     *,

@@ -19,6 +19,7 @@ from typing import IO
 
 from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
+from memgraph.extraction.components import is_sha
 from memgraph.extraction.readers.commits import (
     RECENT_COMMITS,
     Commit,
@@ -27,7 +28,6 @@ from memgraph.extraction.readers.commits import (
     Spelling,
     first_releases,
     grouped,
-    is_sha,
     persons,
     tagged,
 )
