@@ -9,8 +9,7 @@ from typing import Any
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
 from memgraph.extraction.readers.commits import bare, kind_of, merged_request, without_kind
 from memgraph.extraction.rules.findings import LEAST_WORDS, Finding, composed, placed, prose_of, quoted_task
-from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.trials import from_trial
+from memgraph.extraction.rules.sessions import from_session, from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
@@ -18,7 +17,7 @@ from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 from memgraph.text.cutting import cut
-from memgraph.text.words import content_words, is_bot, overlap
+from memgraph.text.words import content_words, is_bot, overlap, words_of
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
@@ -31,7 +30,7 @@ _BREAKS = re.compile(r"\A\w[\w-]{0,40}(?:\([^()\n]{1,60}\))?!: |^BREAKING[ -]CHA
 """The marks of https://www.conventionalcommits.org/en/v1.0.0."""
 _OF_VERSIONS: tuple[CommitKind, ...] = ("dependency", "release")
 """Kinds of commits whose text is that of another project, or of what is in a release."""
-_RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
+_RETRIES = frozenset("retry retried rerun re-run again attempt".split())
 
 
 class RuleExtractor:
@@ -188,7 +187,7 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
     if len(words & its) < (1 if same_files else 2):
         return False
     is_fix = kind_of(title_of(task), (), undoes=False, closes=False) == "fix"
-    return same_files or is_fix or _RETRY.search(task.description[:300]) is not None
+    return same_files or is_fix or not _RETRIES.isdisjoint(words_of(task.description[:300]))
 
 
 def _from_interventions(log: BuildEventLog) -> Iterator[Finding]:
