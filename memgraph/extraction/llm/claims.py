@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -316,7 +317,7 @@ class Evidence:
     written: frozenset[str]
     near: frozenset[str]
     quoted: frozenset[str]
-    sentences: tuple[tuple[_Clause, ...], ...]
+    clauses: tuple[_Clause, ...]
     whole: frozenset[tuple[str, ...]]
     common: str
     by_user: bool
@@ -376,7 +377,7 @@ def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[
         written=frozenset(map(str.casefold, _WORD.findall(around))),
         near=word_stems(around),
         quoted=word_stems(said),
-        sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences))),
+        clauses=tuple(clause for one in sentences for clause in _clauses(one, stem)),
         whole=frozenset(tuple(_WORD.findall(comparable(one))) for part in sentences for one in _SENTENCE.split(part)),
         common=comparable(" ".join([known, *named])),
         by_user=re.search(r"(?im)^\W{0,3}(?:the )?user\w*[ \t]*:", around) is not None,
@@ -439,21 +440,19 @@ def _denials(text: str, known: Evidence) -> Iterator[str]:
     """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause; no sentence that is copied."""
     text = "\n".join(one for one in _SENTENCE.split(text) if not known.tells(one))
     claimed = _stems(_DENIAL.sub(" ", text), known.meant)
-    every = [one for sentence in known.sentences for one in sentence]
     text = re.sub(r"\b(?i:instead of|rather than)\b[^,.;:]*", "", text)  # a rejected alternative need not be denied
-    for claim in _clauses(text, known.meant):
-        told, is_whole = _nearest(claim, known.sentences)
+    for claim in chain.from_iterable(_clauses(one, known.meant) for one in _SENTENCE.split(text)):
+        told = _nearest(claim, known.clauses)
         about, stated = claim.words - claim.denied, told.words - told.denied
         if not claim.denied:
-            is_wrong = len(claim.words & told.denied) > (len(claim.words & stated) if is_whole else 0)
-            is_wrong = is_wrong and claim.negative <= told.negative
+            is_wrong = not claim.words.isdisjoint(told.denied) and claim.negative <= told.negative
         elif not told.words:
             is_wrong = not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records))
         elif told.denied:
             is_wrong = len(claim.denied & stated) > max(len(claim.denied) / 2, len(claim.denied & told.denied))
         else:
-            may_deny = told.negative - claim.negative - (frozenset() if is_whole else claimed)
-            was_so = any(one.denied and about & one.words - one.denied for one in every)  # and then it was not
+            may_deny = told.negative - claim.negative - claimed
+            was_so = any(one.denied and about & one.words - one.denied for one in known.clauses)  # and then it was not
             is_wrong = 2 * len(claim.denied & stated) >= len(claim.denied) and not was_so
             is_wrong = is_wrong and (not may_deny or bool(claim.negative - told.negative))
         if is_wrong:
@@ -461,27 +460,23 @@ def _denials(text: str, known: Evidence) -> Iterator[str]:
             yield f"the quoted evidence {'does not deny' if claim.denied else 'denies'} “{items}”: quote the passage that does"
 
 
-def _nearest(claim: _Clause, sentences: Sequence[Sequence[_Clause]]) -> tuple[_Clause, bool]:
-    """Return the clause with most of a claim's words, or its sentence if that has more, and whether it is one; an empty one if none is near."""
-    best: tuple[float, ...] = (0.0,)
-    nearest, is_whole = _Clause(frozenset(), frozenset(), frozenset()), False
-    for sentence in sentences:
-        whole = _Clause(*(frozenset[str]().union(*parts) for parts in zip(*sentence, strict=True)))
-        if sum(bool(one.denied) for one in sentence) == 2:  # “never commit without signing”
-            whole = whole._replace(denied=frozenset())
-        said = len(claim.words & whole.words)
-        is_near = 2 * said >= len(claim.words) or (claim.denied and claim.denied <= whole.words)
-        for one in sentence if is_near else ():
-            common = len(claim.words & one.words)
-            rank = (common, bool(one.denied) == bool(claim.denied), common / len(one.words))
-            if rank > best:
-                best, nearest, is_whole = rank, one if common == said else whole, common < said
-    return nearest, is_whole
+def _nearest(claim: _Clause, clauses: Sequence[_Clause]) -> _Clause:
+    """Return the clause with most of a claim's words; an empty one if none has half of them."""
+
+    def rank(one: _Clause) -> tuple[float, ...]:
+        common = len(claim.words & one.words)
+        return common, bool(one.denied) == bool(claim.denied), common / len(one.words)
+
+    near = [one for one in clauses if 2 * len(claim.words & one.words) >= len(claim.words)]
+    return max(near, key=rank, default=_Clause(frozenset(), frozenset(), frozenset()))
 
 
 def _clauses(text: str, stem_of: Callable[[str], str]) -> Iterator[_Clause]:
     """Yield the clauses of a text that say something. A denial alone, except “no,”, belongs to the next one; two cancel each other."""
-    carried = ""
+    carried, denied_before, without = "", *text.partition("without")[:2]
+    if without and _DENIAL.search(denied_before):  # “never commit without signing” says that it is signed
+        yield _Clause(_stems(_DENIAL.sub(" ", text), stem_of), frozenset(), frozenset())
+        return
     for part in _CLAUSE.split(text):
         clause = f"{carried} {part}"
         denials = list(_DENIAL.finditer(clause))
