@@ -339,10 +339,6 @@ class Evidence:
         """Return whether a sentence is one of those quoted, word for word."""
         return tuple(_WORD.findall(comparable(sentence))) in self.whole
 
-    def may_say(self, word: str) -> bool:
-        """Return whether a word needs no more evidence: it stands for one of the records, or may be named anyhow."""
-        return self.meant(word) in self.near or item_pattern(word).search(self.common) is not None
-
     def meant(self, word: str) -> str:
         """Return the stem of the word of the records that a word stands for; its own if there is none."""
         if (own := stem(word)) in self.near:
@@ -408,7 +404,8 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
                 yield f"“{item}” is not in the quoted evidence: quote the turn of the user, or say who said it"
             elif not is_exact and word not in _PERSONS and not word_stems(word) <= known.near:
                 compared += 1
-                if compared > 40 or not known.may_say(word):
+                may_be_said = known.meant(word) in known.near or item_pattern(word).search(known.common)
+                if compared > 40 or not may_be_said:
                     new.append(f"“{item}”")
         total = len(items) - sum(item.casefold() in _PERSONS for item, _ in items)
         if new and 2 * len(new) > total - (total < 4):

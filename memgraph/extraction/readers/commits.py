@@ -170,7 +170,7 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return "revert"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
-    if "dependency" in typed or is_bump(title):
+    if "dependency" in typed or _DEPENDENCY.match(title):
         return "dependency"
     if files and all(map(_documents, files)):
         return "docs"
@@ -182,11 +182,6 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return typed[0]
     first, _, _ = rest.casefold().partition(" ")
     return _OF_VERB.get(first.strip(".,:;!"), "fix" if closes else "other")
-
-
-def is_bump(title: str) -> bool:
-    """Return whether a change only raises the version of something it uses."""
-    return _DEPENDENCY.match(title[:_MAX_TITLE_CHARS].strip()) is not None
 
 
 def _documents(path: str) -> bool:

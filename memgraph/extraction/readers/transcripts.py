@@ -460,9 +460,9 @@ def outcome_of(command: str, output: str, *, is_error: bool) -> TaskOutcome:
     if not is_error:
         last = f"\n{output[-2_000:]}" if _RUNS_A_CHECK.match(command[:1_000]) else ""
         return "failure" if VERDICT.search(last) or "\nnpm ERR! " in last or "\nnpm error " in last else "success"
-    program, *rest = (*command[:500].split()[:2], "", "")
-    program = program.rpartition("/")[2]
-    is_answer = program in _ASKING or f"{program} {rest[0]}" in _ASKING
+    words = [*command[:500].split()[:2], "", ""]
+    program = words[0].rpartition("/")[2]
+    is_answer = program in _ASKING or f"{program} {words[1]}" in _ASKING
     lines_told = output.removeprefix("Error: ").splitlines()
     return "success" if is_answer and lines_told[:2] == ["Exit code 1"] else "failure"
 
@@ -613,17 +613,14 @@ def _content(item: dict[str, Any]) -> dict[str, Any]:
     if kind == "message" and item.get("role") in {"user", "assistant"}:
         texts = list(_printed(as_list(item.get("content"))))
         if item["role"] == "user":
-            texts = [_without_preamble(text) for text in texts if not _WRITTEN_BY_CODEX.match(text)]
+            texts = [text for text in texts if not _WRITTEN_BY_CODEX.match(text)]
+            texts = [one.rpartition(_REQUEST)[2] if one.lstrip().startswith(_PREAMBLE) else one for one in texts]
         return _said(item["role"], [{"type": "text", "text": text} for text in texts])
     if kind in {"function_call", "custom_tool_call", "local_shell_call"}:
         return _said("assistant", [_called(item)])
     if kind in {"function_call_output", "custom_tool_call_output"}:
         return _said("user", [_answered(item)])
     return {"type": "codex"}
-
-
-def _without_preamble(text: str) -> str:
-    return text.rpartition(_REQUEST)[2] if text.lstrip().startswith(_PREAMBLE) else text
 
 
 def _said(role: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:

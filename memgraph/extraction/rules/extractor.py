@@ -58,7 +58,8 @@ class RuleExtractor:
 
 
 def _from_build(log: BuildEventLog) -> Iterator[Finding]:
-    yield from _from_interventions(log)
+    for place, said in placed(log.user_interventions[:_MAX_TASKS]):
+        yield from _from_intervention(said, place)
     yield from _from_tasks(log)
     yield from _from_summary(log)
 
@@ -188,11 +189,6 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
         return False
     is_fix = kind_of(title_of(task), (), undoes=False, closes=False) == "fix"
     return same_files or is_fix or not _RETRIES.isdisjoint(words_of(task.description[:300]))
-
-
-def _from_interventions(log: BuildEventLog) -> Iterator[Finding]:
-    for place, said in placed(log.user_interventions[:_MAX_TASKS]):
-        yield from _from_intervention(said, place)
 
 
 def _from_intervention(said: UserIntervention, place: str) -> Iterator[Finding]:

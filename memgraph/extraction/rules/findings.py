@@ -85,11 +85,12 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     event = task.task_id if task else finding.key.rsplit(":", 1)[0]
     files = task.files_changed[:MAX_FILES] if task else []
     when = finding.said.timestamp if finding.said else (task and task.occurred_at) or log.completed_at
+    issues = list(dict.fromkeys((*task.closes, *task.mentions))) if task and is_git else []
     fields = origin(log, event, when) | {
         "outcome": _OUTCOME.get(finding.kind, "positive"),
         "agents_involved": list(dict.fromkeys(one.agent_name for one in (task, finding.earlier) if one)),
         "tags": _tags(finding),
-        "entities": _known_to_the_source(task) if task and is_git else [],
+        "entities": [Entity(name=f"#{number}", kind="issue") for number in issues[:_MAX_ISSUES]],
         "title": _title(finding),
         "reason": finding.reason,
     }
@@ -130,12 +131,6 @@ def origin(log: BuildEventLog, event: str, when: str) -> dict[str, Any]:
         "source": log.source,
         "trust_class": log.trust_class,
     }
-
-
-def _known_to_the_source(task: BuildTask) -> list[Entity]:
-    """Return the issues and pull requests that a commit closes or mentions."""
-    numbers = list(dict.fromkeys((*task.closes, *task.mentions)))[:_MAX_ISSUES]
-    return [Entity(name=f"#{number}", kind="issue") for number in numbers]
 
 
 def _resolution(finding: Finding, attempt: Attempt | None) -> str | None:
