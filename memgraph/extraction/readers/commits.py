@@ -621,7 +621,9 @@ def grouped(
         if isinstance(commit, str):
             yield SourceRecord(None, settled, 1, commit)
             continue
-        if group and not _continues(group, commit):
+        # rebased commits keep their authors' times, which may run backwards
+        is_near = group and commit.author == group[-1].author and abs(commit.when - group[-1].when) <= MAX_GAP
+        if group and not (is_near and len(group) < MAX_COMMITS):
             yield _record(group, reached, project_id, recent, repositories)
             settled, group = reached, []
         group.append(commit)
@@ -631,36 +633,27 @@ def grouped(
         yield _record(group, reached if len(group) == MAX_COMMITS else settled, project_id, recent, repositories)
 
 
-def _continues(group: list[Commit], commit: Commit) -> bool:
-    last = group[-1]
-    # rebased commits keep their authors' times, which may run backwards
-    return len(group) < MAX_COMMITS and commit.author == last.author and abs(commit.when - last.when) <= MAX_GAP
-
-
 def _record(
     group: list[Commit], cursor: str, project_id: str, recent: RecentCommits, repositories: Collection[str]
 ) -> SourceRecord:
+    tasks = []
+    times = sorted(commit.when for commit in group)
     try:
-        return SourceRecord(_build(group, project_id, recent, repositories), cursor, len(group))
+        for commit in group:
+            tasks.append(_task(commit, recent, repositories))
+            recent.add(commit)
+        build = BuildEventLog(
+            build_id=f"git-{group[0].sha[:12]}",
+            project_id=project_id,
+            tasks=tasks,
+            build_outcome=overall(tasks),
+            started_at=to_iso(times[0]),
+            completed_at=to_iso(times[-1]),
+            source="git",
+        )
     except ValueError as error:  # an invalid value costs its own build, not the run
         return SourceRecord(None, cursor, len(group), f"commit {group[0].sha[:12]}: {error}")
-
-
-def _build(group: list[Commit], project_id: str, recent: RecentCommits, repositories: Collection[str]) -> BuildEventLog:
-    tasks = []
-    for commit in group:
-        tasks.append(_task(commit, recent, repositories))
-        recent.add(commit)
-    times = sorted(commit.when for commit in group)
-    return BuildEventLog(
-        build_id=f"git-{group[0].sha[:12]}",
-        project_id=project_id,
-        tasks=tasks,
-        build_outcome=overall(tasks),
-        started_at=to_iso(times[0]),
-        completed_at=to_iso(times[-1]),
-        source="git",
-    )
+    return SourceRecord(build, cursor, len(group))
 
 
 def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) -> BuildTask:
