@@ -95,9 +95,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "components",
         "readers",
         "rules",
-        "verification",
         "llm",
-        "annotate default",
+        "annotate",
     ),
     "interfaces": (
         "operations refusals lookups resident",
@@ -556,7 +555,7 @@ CLIENTS = {
     "httpx": {
         "memgraph.model_server",
         "memgraph.ollama",
-        "memgraph.extraction.llm.chat_completions",
+        "memgraph.extraction.llm.servers",
         "memgraph.diagnostics.delivery",
     },
 }

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
-from memgraph.extraction.components import components_of
+from memgraph.extraction.components import components_of, is_sha
 from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
 from memgraph.extraction.statements import is_instruction, steps_in
 from memgraph.model.ids import canonical_name
@@ -26,17 +27,14 @@ _COMMIT_CHARS = 12
 _TOKEN = re.compile(r"https?://[^\s<>\"'`()\[\]{}“”]+|[^\s,;|<>()\[\]{}\"“”'‘’`=]+")
 _BACKTICKED = re.compile(r"`([^`\n]{1,100})`")
 _CODE_SOURCES = frozenset({"git", "build log"})
-_ISSUE = re.compile(r"(?:[\w.-]{1,80}/[\w.-]{1,80})?#\d{1,9}|GH-\d{1,9}")
-_SHA = re.compile(r"[0-9a-f]{7,64}")
 _PATH = re.compile(r"[\w.@~+-]{1,100}(?:/[\w.@+-]{1,100}){1,20}/?")
-_FILE_NAME = re.compile(
-    r"[\w.-]{1,100}\.(?:py|pyi|js|jsx|ts|tsx|mjs|c|h|cc|cpp|hpp|rs|go|java|kt|rb|php|cs|swift|scala|lua|sh|bash|zsh|ps1|sql|cypher|"
-    r"json|jsonl|ya?ml|toml|ini|cfg|conf|xml|html?|css|scss|md|rst|txt|csv|tsv|ipynb|lock|log|env|proto|tf|dockerfile|pdf)"
+_SUFFIXES = frozenset(
+    str.split(
+        "py pyi js jsx ts tsx mjs c h cc cpp hpp rs go java kt rb php cs swift scala lua sh bash zsh ps1 sql cypher json jsonl yml yaml toml "
+        "ini cfg conf xml htm html css scss md rst txt csv tsv ipynb lock log env proto tf dockerfile pdf"
+    )
 )
-_DOTTED = re.compile(r"[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,8}")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,80}")
-_HUMP = re.compile(r"[a-z]\d{0,4}[A-Z]")
-_ERROR_NAME = re.compile(r"[A-Z]\w{1,80}(?:Error|Exception|Fault|Warning|Interrupt)")
+_ERRORS = ("Error", "Exception", "Fault", "Warning", "Interrupt")
 _PACKAGE = re.compile(r"@?[a-z][a-z0-9]{0,40}(?:[-_./][a-z0-9]{1,40}){0,5}")
 _OF_PACKAGES = re.compile(
     r"\b(?:install\w*|depend\w*|packages?|librar(?:y|ies)|module|needs|requires|upgrad\w*|pip|npm|yarn|pnpm|cargo|gem|brew)\b",
@@ -45,7 +43,7 @@ _OF_PACKAGES = re.compile(
 """Words beside the name of a package; without them a word in backticks is one of the code."""
 _NOBODY = frozenset({"tests", "unknown"})
 """What readers call an agent that their source does not name."""
-_DOMAIN = re.compile(r"(?:www\.)?[\w-]{1,60}\.(?:com|org|net|io|dev|edu|gov|co|ai|uk|de|fr)", re.IGNORECASE)
+_DOMAINS = frozenset("com org net io dev edu gov co ai uk de fr".split())
 _WORD = re.compile(r"[^\W\d_](?:[\w’'-]{0,60}\w)?\.?|[.!?:;\n]")
 _BRANDS = frozenset(
     str.split(
@@ -91,7 +89,7 @@ def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
     found: dict[tuple[str, str], Entity] = {}
     commit = getattr(memory, "git_commit", None)
     named = [*_about(memory, files), *_in_text(memory)]
-    if commit and _SHA.fullmatch(commit):
+    if commit and is_sha(commit):
         named.append(Entity(name=commit[:_COMMIT_CHARS], kind="commit"))
     if release := getattr(memory, "release", None):
         named.append(Entity(name=release, kind="commit"))
@@ -161,30 +159,48 @@ def _kind_of(token: str, *, in_backticks: bool, is_package: bool = False) -> Ent
         return None  # most words are plain and need no pattern
     if token.startswith(("http://", "https://")):
         return "url"
-    if _ISSUE.fullmatch(token):
+    place, mark, number = token.rpartition("#")
+    if number.isdecimal() and mark and (not place or place.count("/") == 1):
         return "issue"
-    if _SHA.fullmatch(token):
-        is_mixed = any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
-        return "commit" if is_mixed else None
-    if _FILE_NAME.fullmatch(token):
+    if token.startswith("GH-") and token[3:].isdecimal():
+        return "issue"
+    if is_sha(token):
+        return "commit" if not token.isdecimal() and not token.isalpha() else None
+    if _is_file_name(token):
         return "file"
-    if _PATH.fullmatch(token) and (
-        _FILE_NAME.fullmatch(token.rsplit("/", 1)[-1]) or token.count("/") > 1 or "_" in token
+    if _PATH.fullmatch(token) and (_is_file_name(token.rsplit("/", 1)[-1]) or token.count("/") > 1 or "_" in token):
+        return "file"
+    parts = token.split(".")
+    if (
+        parts[-1][:1].isupper()
+        and parts[-1].endswith(_ERRORS)
+        and parts[-1] not in _ERRORS
+        and parts[-1].isidentifier()
     ):
-        return "file"
-    if _ERROR_NAME.fullmatch(token.rsplit(".", 1)[-1]):
         return "error"
-    if _DOMAIN.fullmatch(token) or token.casefold() in _BRANDS or token.casefold() in _ABBREVIATIONS:
+    folded = token.casefold()
+    if folded in _BRANDS or folded in _ABBREVIATIONS:
         return None
-    if _DOTTED.fullmatch(token):
+    if parts[-1].casefold() in _DOMAINS and len(parts) == 2 + folded.startswith("www."):
+        return None
+    if 1 < len(parts) < 10 and all(len(part) > 1 and _is_identifier(part) for part in parts):
         return "symbol"
-    if _IDENTIFIER.fullmatch(token) and ("_" in token.strip("_") or _HUMP.search(token)):
+    letters = [char for char in token if not char.isdecimal()]
+    has_hump = any(one.islower() and other.isupper() for one, other in pairwise(letters))
+    if len(token) > 3 and _is_identifier(token) and ("_" in token.strip("_") or has_hump):
         return "symbol"
     if in_backticks and (is_package or token[0] == "@") and len(token) > 1 and _PACKAGE.fullmatch(token):
         return "package"
-    if in_backticks and _IDENTIFIER.fullmatch(token):
-        return "symbol"
-    return None
+    return "symbol" if in_backticks and len(token) > 3 and _is_identifier(token) else None
+
+
+def _is_identifier(token: str) -> bool:
+    return token.isidentifier() and token[0].isascii()
+
+
+def _is_file_name(token: str) -> bool:
+    stem, _, suffix = token.rpartition(".")
+    return suffix in _SUFFIXES and stem != "" and f"_{stem}".replace("-", "_").replace(".", "_").isidentifier()
 
 
 def _names(text: str) -> Iterator[tuple[int, str]]:

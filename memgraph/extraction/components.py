@@ -16,23 +16,9 @@ _GENERIC = frozenset(
         "types constants version makefile github workflows vscode node modules"
     )
 )
-_DOC_ENDINGS = frozenset(
-    {".md", ".rst", ".rdoc", ".txt", ".adoc", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".css", ".pdf", ".log"}
-)
+_DOC_ENDINGS = frozenset(".md .rst .rdoc .txt .adoc .png .svg .jpg .jpeg .gif .ico .css .pdf .log".split())
 _DOC_NAMES = frozenset(
-    {
-        "license",
-        "notice",
-        "authors",
-        "citation",
-        "cname",
-        "mkdocs",
-        "contributing",
-        "changelog",
-        "changes",
-        "news",
-        "history",
-    }
+    "license notice authors citation cname mkdocs contributing changelog changes news history".split()
 )
 _DOC_PARTS = frozenset({"docs", "doc", "examples", "example", "demos"})
 _TEST_PARTS = frozenset({"tests", "test", "testing", "spec", "specs", "__tests__", "conftest", "fixtures", "test_data"})
@@ -87,6 +73,11 @@ def is_incidental(path: str) -> bool:
 def is_packaging(path: str) -> bool:
     """Return whether a file says how the project is built: what it says moves to another one rather than goes."""
     return PurePosixPath(path.lower()).name in _PACKAGING
+
+
+def is_sha(text: str) -> bool:
+    """Return whether `text` is a commit id that is safe to pass to git."""
+    return 7 <= len(text) <= 64 and not text.strip("0123456789abcdef")
 
 
 def component_name(text: str) -> str | None:

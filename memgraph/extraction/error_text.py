@@ -35,6 +35,13 @@ _CODE = re.compile(
     r"^(?:[+-]?\d{0,6}[:|]?\s{0,20})(?:raise|except|class|import|from|def|return|catch|throw|with pytest)\b"
 )
 """A line of source code in a log: the errors that it names did not happen."""
+VERDICT = re.compile(
+    r"^(?:=+ .{0,200}\b[1-9]\d* (?:failed|errors?)\b.{0,200} =+|[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s.*|FAILED \((?:failures|errors)=.{1,40}\)|"
+    r"test result: FAILED\b.*|error: could not compile\b.*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|Tests:\s+(?:\d+ \w+, )*[1-9]\d* failed\b.*|\s*Tests\s+[1-9]\d* failed \|.*|"
+    r"Found [1-9]\d* errors?(?: in .*)?\.?|(?:\[\w+\] )?BUILD FAIL(?:ED|URE).*|make(?:\[\d+\])?: \*\*\* .*)$",
+    re.MULTILINE,
+)
+"""The line in which a program that checks says that something failed: pytest, unittest, cargo, go, jest, vitest, mypy, Maven, Gradle, make."""
 _ERROR_TYPE = re.compile(r"\b([A-Z]\w{0,80}(?:Error|Exception|Fault|Warning)|[A-Z]{2,6}\d{3,6}|E[A-Z]{4,12})\b")
 
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|“[^”\n]{0,200}”")

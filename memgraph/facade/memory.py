@@ -102,7 +102,7 @@ class MemGraph:
         """Judges whether statements exclude each other: the given one, else the language model that extracts; None without either."""
         if self._judge is not None or (model := self.consolidation.language_model) is None:
             return self._judge
-        from memgraph.extraction.llm.judge import ModelJudge
+        from memgraph.extraction.llm.extractor import ModelJudge
 
         return ModelJudge(model)
 

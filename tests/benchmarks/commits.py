@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memgraph.extraction.readers.commits import parted, without_trailers
-from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
+from memgraph.extraction.rules.findings import LEAST_WORDS, prose_of
 from tests.benchmarks.sentences import measured
 
 LABELS = Path(__file__).with_name("quality") / "commits.jsonl"

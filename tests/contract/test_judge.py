@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from memgraph.errors import ProviderError
-from memgraph.extraction.llm.judge import ModelJudge
+from memgraph.extraction.llm.extractor import ModelJudge
 from memgraph.ports import Judge, Judgement
 from memgraph.testing import FakeJudge, FakeLanguageModel
 

@@ -8,9 +8,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memgraph.errors import ProviderError
-from memgraph.extraction.llm.budget import Budgeted
-from memgraph.extraction.llm.chat_completions import ChatCompletionsModel
-from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.llm.asking import Budgeted
+from memgraph.extraction.llm.servers import ChatCompletionsModel, OllamaLanguageModel
 from memgraph.ports import LanguageModel
 from memgraph.testing import FakeLanguageModel
 from tests.chat_server import ChatServer

@@ -15,8 +15,7 @@ from memgraph.config import load_config
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.extraction.readers import BuildLogReader, Reader, SavedGitLogReader
 from memgraph.extraction.readers import git as git_reader
-from memgraph.extraction.readers.commits import RecentCommits
-from memgraph.extraction.readers.sittings import grouped
+from memgraph.extraction.readers.commits import RecentCommits, grouped
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from tests.fuzz.harness import Target, afterwards

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph import MemGraph
-from memgraph.extraction.llm.budget import cautious_tokens
+from memgraph.extraction.llm.asking import cautious_tokens
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.interfaces.agents.asking import ANSWER_TOKENS
 from memgraph.interfaces.agents.connecting.change import Part

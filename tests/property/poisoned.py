@@ -17,8 +17,7 @@ from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding import NoEmbedder
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.extraction.readers.ci_log import CiLogReader
-from memgraph.extraction.readers.junit import JunitReader
+from memgraph.extraction.readers.reports import CiLogReader, JunitReader
 from memgraph.extraction.readers.source import Reader
 from memgraph.extraction.readers.transcripts import TranscriptReader
 from memgraph.interfaces.operations import Caller

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.extraction.llm.claims import is_dated, is_named
-from memgraph.extraction.verification import Evidence, evidence_in
-from memgraph.extraction.verification import unsupported as unsupported_by
+from memgraph.extraction.llm.claims import Evidence, evidence_in, is_dated, is_named
+from memgraph.extraction.llm.claims import unsupported as unsupported_by
 from tests.growth import assert_grows_linearly
 
 LAWS = settings(max_examples=60, database=None)

@@ -14,7 +14,7 @@ from werkzeug import Response
 
 from memgraph.embedding import OllamaEmbedder
 from memgraph.errors import EmbeddingError, ProviderError
-from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.llm.servers import OllamaLanguageModel
 from memgraph.ollama import OllamaConnection
 from tests.ollama_server import OllamaServer, refused, said, skipped_where_absent, socket_server, unused_address
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from memgraph.embedding import OllamaEmbedder
-from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.llm.servers import OllamaLanguageModel
 from tests.ollama_server import skipped_where_absent
 
 HOST = os.environ.get("OLLAMA_HOST", "")  # as it is before the tests put their own in its place

@@ -1,4 +1,4 @@
-"""Structured questions to a language model; an invalid reply is asked for once more."""
+"""Structured questions to a language model within a budget; an invalid reply is asked for once more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import orjson
 
 from memgraph.errors import ProviderError
-from memgraph.ports import LanguageModel
+from memgraph.model.model_usage import UsageMeter
+from memgraph.ports import CountingLanguageModel, LanguageModel, ModelReply, TokenCounter
 
 _MAX_PROBLEM_CHARS = 300
 _MAX_REPEATED_CHARS = 2_000
@@ -22,20 +23,9 @@ def answer(
     schema: Mapping[str, Any],
     read: Callable[[Any], _T],
 ) -> _T:
-    """Return the model's reply, as converted by `read`.
+    """Return the model's reply, parsed as JSON and converted by `read`, which raises a `ValueError` that describes what is wrong with it.
 
-    Parameters
-    ----------
-    read : callable
-        Takes the reply, parsed as JSON, and raises a `ValueError` that describes what is wrong with it. The model is
-        then asked once more, with that description.
-
-    Raises
-    ------
-    ProviderError
-        The model fails, or both replies are invalid.
-    BudgetSpentError
-        The budget is spent.
+    The model is then asked once more, with that description; a second invalid reply is a `ProviderError`.
     """
     reply = model.complete(messages, schema)
     try:
@@ -68,3 +58,37 @@ def _parsed(reply: str) -> Any:
 
 def _one_line(error: ValueError) -> str:
     return " ".join(str(error).split())[:_MAX_PROBLEM_CHARS]
+
+
+def cautious_tokens(text: str) -> int:
+    """Return a cautious estimate of a text's tokens: one per three bytes, because logs and code are dense."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
+
+
+class Budgeted:
+    """Calls a language model, counts its tokens (or estimates what it does not count), and stops when the budget is spent."""
+
+    def __init__(
+        self, model: LanguageModel, *, meter: UsageMeter | None = None, counter: TokenCounter = cautious_tokens
+    ) -> None:
+        self._model = model
+        self.meter = meter or UsageMeter()
+        self._counter = counter
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return str(getattr(self._model, "name", type(self._model).__name__))
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the reply's text. A failed call counts as a call."""
+        self.meter.check()
+        with self.meter.call(self.name) as tokens:
+            if isinstance(self._model, CountingLanguageModel):
+                reply = self._model.reply(messages, schema)
+            else:
+                reply = ModelReply(self._model.complete(messages, schema), None, None)
+            prompt, completion = reply.prompt_tokens, reply.completion_tokens
+            tokens.prompt = sum(self._counter(one["content"]) for one in messages) if prompt is None else prompt
+            tokens.completion = self._counter(reply.text) if completion is None else completion
+        return reply.text

@@ -1,26 +1,28 @@
-"""Extractor based on a language model; if that fails, or its budget is spent, the rules are used and the result says so."""
+"""Extractor and judge based on a language model; if it fails, or its budget is spent, the rules serve and the result says so."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
-from memgraph.errors import BudgetSpentError, ProviderError
+from memgraph.config import AgentMemoryConfig
+from memgraph.errors import BudgetSpentError, ConfigError, ProviderError
 from memgraph.extraction.components import components_of, main_file
 from memgraph.extraction.error_text import error_lines, failure_fingerprint
-from memgraph.extraction.llm.asking import answer
-from memgraph.extraction.llm.budget import Budgeted, cautious_tokens
+from memgraph.extraction.llm.asking import Budgeted, answer, cautious_tokens
 from memgraph.extraction.llm.claims import MAX_TAGS, Claim, claim_schema
-from memgraph.extraction.llm.prompt import Event, Prompt, prompt_for
+from memgraph.extraction.llm.prompt import DATA, Event, Prompt, fenced, prompt_for
+from memgraph.extraction.llm.servers import REPLY_TOKENS, ChatCompletionsModel, OllamaLanguageModel
 from memgraph.extraction.rules.extractor import RuleExtractor
+from memgraph.extraction.rules.findings import origin
 from memgraph.model.base import MAX_CONTENT_CHARS, Model
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.model.model_usage import UsageMeter
-from memgraph.ports import Extractor, LanguageModel, TokenCounter
+from memgraph.ports import Embedder, Extractor, Judgement, LanguageModel, Metered, TokenCounter
 
 LIMIT = 8
 PROMPT_TOKENS = 6_000
@@ -39,13 +41,13 @@ class _Reply(Model):
 
 def reply_schema(limit: int) -> dict[str, Any]:
     """Return the JSON schema of a reply."""
-    memories = {"type": "array", "items": claim_schema(event_index={"type": "integer"}), "maxItems": limit}
-    return {
-        "type": "object",
-        "properties": {"memories": memories},
-        "required": ["memories"],
-        "additionalProperties": False,
-    }
+    return _object(
+        memories={"type": "array", "items": claim_schema(event_index={"type": "integer"}), "maxItems": limit}
+    )
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class ModelExtractor:
@@ -54,17 +56,7 @@ class ModelExtractor:
     The model states claims about the events shown. A claim whose words its event does not support is dropped, as are
     unsupported fields of a claim that holds (`Claim.problems`). All else derives from the event and the log: project,
     build, sources, trust class. So a prompt injection in a log can at worst become a memory of what that log says.
-
-    Parameters
-    ----------
-    model : LanguageModel
-        Wrapped in a `Budgeted` model unless it is one.
-    limit : int
-        Maximum number of candidates per log.
-    prompt_tokens : int
-        Maximum number of tokens in a question; longer logs are shortened to fit.
-    otherwise : Extractor, optional
-        Used where the model fails; default: the rules.
+    Of a log longer than `prompt_tokens` a part is shown; `otherwise` serves where the model fails.
     """
 
     def __init__(
@@ -93,17 +85,17 @@ class ModelExtractor:
         return self._model
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
-        """Return at most `limit` candidates, most informative first.
+        """Return at most `limit` candidates, most informative first, or those of the rules with a notice of the reason.
 
-        If the model fails, or the log supports none of its claims, the result is that of the rules, with a notice of the reason. A log without events is not
-        sent to it.
+        A log without events is not sent to the model.
         """
         prompt = prompt_for(build_log, limit=self._limit, max_tokens=self._prompt_tokens, counter=self._counter)
         if not prompt.events:
             return self._otherwise.extract(build_log)
-        schema = reply_schema(self._limit)
         try:
-            found = answer(self._model, prompt.messages, schema, lambda reply: _checked(reply, prompt))
+            found = answer(
+                self._model, prompt.messages, reply_schema(self._limit), lambda reply: _checked(reply, prompt)
+            )
         except (ProviderError, BudgetSpentError) as error:
             return self._by_rules(build_log, str(error))
         result = self._result(found, prompt, build_log)
@@ -166,18 +158,10 @@ def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> Age
     files = task.files_changed[:_MAX_FILES] if task else []
     when = said.timestamp if said else (task and task.occurred_at) or log.completed_at
     main = main_file(files, claim.text)
-    fields: dict[str, Any] = {
-        "occurred_at": when,
-        "project_id": log.project_id,
-        "build_id": log.build_id,
-        "source_event_ids": [_source(event, log)],
-        "evidence_build_ids": [log.build_id],
+    fields = origin(log, task.task_id if task else f"user@{when}", when) | {
         "agents_involved": [task.agent_name] if task else [],
         "tags": list(dict.fromkeys([*claim.clean_tags, *components_of(files)]))[:MAX_TAGS],
         "title": main[:400] if main else None,
-        "session_id": log.session_id,
-        "source": log.source,
-        "trust_class": log.trust_class,
         "reason": f"{model} found it worth remembering: “{claim.quoted}”",
     }
     if claim.outcome == "negative" and task and (errors := error_lines(task.output)):
@@ -188,13 +172,78 @@ def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> Age
     return memory
 
 
-def _source(event: Event, log: BuildEventLog) -> str:
-    """Return the source id of an event, as the rules do."""
-    part = event.task.task_id if event.task else f"user@{event.said.timestamp}" if event.said else ""
-    return f"{log.build_id}/{part}"[:400]
-
-
 def _key(memory: AgentMemory) -> str:
     """Return a key that is stable when the log grows or the model changes its words: the kind of memory and its event."""
     source = memory.source_event_ids[0].removeprefix(f"{memory.build_id}/")
     return f"{source[:300]}:model-{memory.type}:"
+
+
+_JUDGEMENTS: tuple[Judgement, ...] = get_args(Judgement)
+_VERDICT = _object(verdict={"type": "string", "enum": list(_JUDGEMENTS)})
+_TASK = """\
+Two statements were remembered about one software project, the earlier one first. What are they to each other?
+- "compatible": both can be true, also because they speak of different things, places or cases
+- "replaces": the later one describes a later state of the same thing
+- "contradicts": they cannot both be true of the same thing
+- "unsure": the two texts do not show it
+
+Reply with JSON: {{"verdict": ...}}.
+
+{data}"""
+
+
+class ModelJudge:
+    """Asks a language model whether two statements exclude each other. A `Judge`."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    def judge(self, one: str, other: str) -> Judgement:
+        """Return what two statements are to each other; an unusable reply is asked for once more."""
+        fence, record = fenced(f"Earlier: {' '.join(one.split())}\nLater: {' '.join(other.split())}")
+        messages = [
+            {"role": "system", "content": _TASK.format(data=DATA.format(fence=fence))},
+            {"role": "user", "content": record},
+        ]
+        return answer(self._model, messages, _VERDICT, _verdict)
+
+
+def _verdict(reply: Any) -> Judgement:
+    said = reply.get("verdict") if isinstance(reply, dict) else None
+    for judgement in _JUDGEMENTS:
+        if said == judgement:
+            return judgement
+    raise ValueError(f"the verdict must be one of {', '.join(_JUDGEMENTS)}")
+
+
+def default_extractor(config: AgentMemoryConfig, *, embedder: Embedder | None = None) -> Extractor:
+    """Return the extractor configured by the setting ``extractor``, without contacting a server.
+
+    If the embedder uses a model server too, both share one budget.
+    """
+    if config.extractor == "rules":
+        return RuleExtractor()
+    context = config.openai.context_tokens if config.extractor == "openai" else config.ollama_context_tokens
+    reply_tokens = min(REPLY_TOKENS, context // 2)
+    meter = embedder.meter if isinstance(embedder, Metered) else UsageMeter(config.model_budget)
+    # a second question repeats the first together with the rejected reply: both must fit
+    prompt_tokens = context - reply_tokens - reply_tokens // 4
+    return ModelExtractor(Budgeted(_model(config, reply_tokens), meter=meter), prompt_tokens=prompt_tokens)
+
+
+def _model(config: AgentMemoryConfig, reply_tokens: int) -> LanguageModel:
+    if config.extractor == "openai":
+        server = config.openai
+        for name in ("base_url", "model"):
+            if not getattr(server, name).strip():
+                raise ConfigError(f'openai.{name} must be set where extractor is "openai"')
+        return ChatCompletionsModel(
+            server.model, base_url=server.base_url, timeout_s=server.timeout_s, reply_tokens=reply_tokens
+        )
+    return OllamaLanguageModel(
+        config.ollama_model,
+        host=config.ollama_host,
+        timeout_s=config.ollama_timeout_s,
+        context_tokens=config.ollama_context_tokens,
+        reply_tokens=reply_tokens,
+    )

@@ -80,11 +80,6 @@ def prompt_for(log: BuildEventLog, *, limit: int, max_tokens: int, counter: Toke
     If not all events fit, the most informative ones are included: interventions, failures, detailed texts. They keep
     their order and numbers. Every event is one line of JSON, so none can imitate the end of the record or another
     event; the fence's name derives from the record itself, so nobody can include it in one.
-
-    Returns
-    -------
-    Prompt
-        Has no events if the log has none.
     """
     left = max_tokens - counter(_TASK) - counter(FIELDS) - counter(DATA) - 100
     events = informative_events(log, left, lambda event: counter(_json(_fields(event))) + 1)

@@ -1,9 +1,9 @@
 """Readers: turn sources (build logs, histories, transcripts, trials, reports) into build logs, one at a time, resumably."""
 
-from memgraph.extraction.readers.ci_log import CiLogReader as CiLogReader
+from memgraph.extraction.readers.reports import CiLogReader as CiLogReader
 from memgraph.extraction.readers.git import GitReader as GitReader
-from memgraph.extraction.readers.junit import JunitReader as JunitReader
-from memgraph.extraction.readers.saved_git_log import SavedGitLogReader as SavedGitLogReader
+from memgraph.extraction.readers.reports import JunitReader as JunitReader
+from memgraph.extraction.readers.git import SavedGitLogReader as SavedGitLogReader
 from memgraph.extraction.readers.source import (
     BuildLogReader as BuildLogReader,
     Reader as Reader,

@@ -1,16 +1,21 @@
-"""A commit: its message, what kind of change it is, and which earlier commit it undoes, restores or mends."""
+"""A history: each commit's message, kind, and what it undoes, restores or mends; sittings as builds; the authors as persons; releases."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from memgraph.extraction.components import is_documentation, is_test
-from memgraph.model.build import CommitKind
+from memgraph.extraction.readers.source import SourceRecord, beginning, overall, shortened, storable_text
+from memgraph.model.base import MAX_TEXT_CHARS
+from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKind
+from memgraph.model.ids import canonical_name
+from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 from memgraph.text.words import overlap, words_of
 
@@ -21,8 +26,6 @@ _LEAST_WRAPPED_CHARS = 60
 _MAX_TITLE_CHARS = 2_000
 _MAX_ISSUES = 100
 _CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
-_IMPORTED = re.compile(r"\A\[[^\]\n]{1,200}\][ \t]*\n+")
-"""A line that a tool put before a message, whose next line is its title."""
 _TRAILERS = (
     *"co-authored-by: signed-off-by: reviewed-by: acked-by: tested-by: reported-by: suggested-by: approved-by: assisted-by: cc: change-id: reviewed-on: git-svn-id: pull-request-resolved:".split(),
     "differential revision:",
@@ -32,14 +35,12 @@ _TRAILERS = (
 )
 _ANY_TRAILER = re.compile(r"[A-Za-z][\w-]{1,40}: \S|\(cherry[- ]picked from\b|[A-Za-z][\w-]{1,40} #\d")
 _MARKUP = re.compile(
+    r"^---\nupdated-dependencies:\n(?:(?!---$)[^\n]{0,400}\n){0,200}?\.\.\.$|^ {0,3}-{3,}[ \t]*$|"
     r"<!--[^<>]{0,4000}-->|</?(?:a|b|br|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|source|span|strong|su[bp]|summary|t[dhr]|table|tbody|thead|ul)(?:\s[^<>]{0,500})?/?>|"
     r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<!\*)\*\*(?=\S)|(?<=\S)\*\*(?!\*)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_FORM = re.compile(
-    r"^---\nupdated-dependencies:\n(?:(?!---$)[^\n]{0,400}\n){0,200}?\.\.\.$|^ {0,3}-{3,}[ \t]*$", re.MULTILINE
-)
-"""What a bot writes for a program, and lines that only separate."""
+"""What a bot writes for a program, lines that only separate, HTML and Markdown."""
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _GAP = re.compile(r"\n\s*\n\s*")
 
@@ -48,7 +49,7 @@ _ISSUE = re.compile(
     r"(?P<number>[1-9]\d{0,8})\b",
     re.IGNORECASE,
 )
-_CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+$", re.IGNORECASE)
+_CLOSES = frozenset("close closes closed fix fixes fixed resolve resolves resolved".split())
 """The keywords of GitHub before an issue, https://docs.github.com/en/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue."""
 
 _PREFIX = re.compile(
@@ -89,9 +90,10 @@ _ASSETS = (".css", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".log")
 
 def parted(message: str) -> tuple[str, str]:
     """Return the title, which is the first line with those that continue its sentence, as git shows it; and the rest."""
-    message = message.strip()
-    imported = _IMPORTED.match(message)
-    first, _, rest = message[imported.end() if imported else 0 :].partition("\n")
+    first, _, rest = message.strip().partition("\n")
+    line = first.rstrip()
+    if imported := rest.strip() != "" and line[:1] == "[" and line.find("]") == len(line) - 1 > 1:
+        first, _, rest = rest.lstrip("\n").partition("\n")  # a tool put this line before the title
     subject, after = first.strip(), rest
     is_wrapped = len(first) >= _LEAST_WRAPPED_CHARS
     for _ in range(_MAX_WRAPPED_LINES if is_wrapped else 0 if imported else _MAX_SUBJECT_LINES):
@@ -124,7 +126,7 @@ def plain_text(subject: str, body: str) -> str:
 
 def without_markup(text: str) -> str:
     """Return a text without HTML, and without Markdown except lists and `code`."""
-    return _LINK.sub(r"\1", _MARKUP.sub("", _FORM.sub("", text)))
+    return _LINK.sub(r"\1", _MARKUP.sub("", text))
 
 
 def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int], list[int]]:
@@ -139,7 +141,9 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
         if elsewhere and elsewhere.casefold() not in repositories:
             continue
         mentions[number := int(found["number"])] = None
-        if _CLOSES.search(text, max(0, found.start() - 12), found.start()):
+        before = text[max(0, found.start() - 12) : found.start()].casefold()
+        word = before.rstrip().removesuffix(":")
+        if before[-1:].isspace() and not _CLOSES.isdisjoint(_WORD.findall(word)[-1:]) and word[-1:].isalnum():
             closes[number] = None
         if len(mentions) == _MAX_ISSUES:
             break
@@ -166,7 +170,7 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return "revert"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
-    if "dependency" in typed or is_bump(title):
+    if "dependency" in typed or _DEPENDENCY.match(title):
         return "dependency"
     if files and all(map(_documents, files)):
         return "docs"
@@ -178,11 +182,6 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return typed[0]
     first, _, _ = rest.casefold().partition(" ")
     return _OF_VERB.get(first.strip(".,:;!"), "fix" if closes else "other")
-
-
-def is_bump(title: str) -> bool:
-    """Return whether a change only raises the version of something it uses."""
-    return _DEPENDENCY.match(title[:_MAX_TITLE_CHARS].strip()) is not None
 
 
 def _documents(path: str) -> bool:
@@ -221,7 +220,6 @@ _LEAST_WORDS = 3
 _LONGEST_AGO = timedelta(days=365)
 
 _PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
-MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
 _BEFORE = re.compile(r"(?:[\w./ -]{1,40}(?:\([^()\n]{1,40}\))?!?: |\[[^\]\n]{1,40}\]:? ?|:\w{1,30}: )?")
 _ENDINGS = ("", *"e es ed s ing ped ping ted ting y ies ied ying al".split())
 _STEMS = {
@@ -231,7 +229,6 @@ _STEMS = {
 _ACTIONS = {stem + ending: action for action, stems in _STEMS.items() for stem in stems.split() for ending in _ENDINGS}
 """What a verb in any of its forms says that a commit does. A form that does not exist does no harm."""
 _PHRASAL = re.compile(r"\b(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)\b", re.IGNORECASE)
-_THIS = re.compile(r"^this (?:commit |change |patch )?", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
 _NAMED = re.compile(
     r"(?:(?:,|\s+(?:and|&)|,\s*and)\s+)?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
@@ -239,8 +236,6 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """A commit or a pull request, alone or as the next of several."""
-_SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
-"""A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
 _MAX_TURNS = 6
 _LEAST_OBJECT_CHARS = 8
 _REFERENCE = re.compile(r"(?:\b([0-9a-f]{7,40})|(?:#|\bGH-)(\d{1,7}))\b", re.IGNORECASE)
@@ -279,9 +274,25 @@ def _reverting(body: str) -> Iterator[int]:
     at = 0
     for line in body.splitlines(keepends=True):
         at += len(line)
-        action, what = action_of(_THIS.sub("", line, count=1))
+        what = line.removeprefix("This ").removeprefix("this ")
+        for name in ("commit ", "change ", "patch ") if what != line else ():
+            what = what.removeprefix(name)
+        action, what = action_of(what)
         if action == "undo" and any(map(str.isdigit, what[:120])):
             yield at - len(what)
+
+
+def _is_squashed(body: str) -> bool:
+    """Return whether a body joins the messages of several commits: a revert among them is not what all of them do."""
+    lines = (line.lstrip().casefold() for line in body.splitlines())
+    return any(line.startswith(("* ", "- ", "squashed commit of", 'revert "')) for line in lines)
+
+
+def merged_request(title: str) -> str:
+    """Return the number of the pull request that a merge names, whose body begins with the request's title; "" for other titles."""
+    *words, _ = (*title.split(), "")
+    is_one = len(words) == 6 and words[:3] == ["Merge", "pull", "request"] and words[4] == "from"
+    return words[3].removeprefix("#") if is_one else ""
 
 
 class FileChange(NamedTuple):
@@ -371,6 +382,17 @@ class _Kept(NamedTuple):
     when: datetime
     undoing: Undoing | None
 
+    @property
+    def keys(self) -> list[tuple[str, object]]:
+        """What finds the commit."""
+        found = [
+            ("subject", self.subject),
+            ("bare", self.bare),
+            ("change", self.change),
+            ("request", _request(self.subject)),
+        ]
+        return [key for key in found if key[1] not in {None, ""} or key[0] in {"subject", "bare"}]
+
 
 class RecentCommits:
     """The last `limit` commits, so that a revert or a follow-up finds the commit it refers to in an earlier build."""
@@ -378,10 +400,8 @@ class RecentCommits:
     def __init__(self, limit: int = RECENT_COMMITS) -> None:
         self._limit = limit
         self._kept: dict[str, _Kept] = {}
-        self._by_subject: dict[str, str] = {}
-        self._by_bare: dict[str, str] = {}
-        self._by_change: dict[int, str] = {}
-        self._by_request: dict[str, str] = {}
+        self._found: dict[tuple[str, object], str] = {}
+        """The latest commit by each of its keys."""
         self._undone: dict[str, str] = {}
         """The commits that reverted others, by those."""
 
@@ -396,24 +416,16 @@ class RecentCommits:
                 self._undone.pop(undoing.origin, None)
             else:
                 self._undone[undoing.origin] = commit.sha
-        for known, key in self._keys(kept):
-            known[key] = commit.sha
+        self._found.update(dict.fromkeys(kept.keys, commit.sha))
         if len(self._kept) > self._limit:
             oldest = next(iter(self._kept))
-            forgotten = self._kept.pop(oldest)
+            for key in self._kept.pop(oldest).keys:
+                if self._found.get(key) == oldest:
+                    del self._found[key]
             self._undone = {one: by for one, by in self._undone.items() if oldest not in (one, by)}
-            for known, key in self._keys(forgotten):
-                if known.get(key) == oldest:
-                    del known[key]
 
-    def _keys(self, kept: _Kept) -> Iterator[tuple[dict[Any, str], str | int]]:
-        """Yield the ways to find a commit."""
-        yield self._by_subject, kept.subject
-        yield self._by_bare, kept.bare
-        if kept.change is not None:
-            yield self._by_change, kept.change
-        if request := _request(kept.subject):
-            yield self._by_request, request
+    def _latest(self, kind: str, key: object) -> str | None:
+        return self._found.get((kind, key))
 
     def subject_of(self, sha: str) -> str:
         """Return the subject of a commit; empty if it is not known."""
@@ -424,13 +436,13 @@ class RecentCommits:
         subject, body = commit.subject, commit.body
         if commit.files:
             return None
-        if request := MERGED_REQUEST.match(subject):  # its body begins with the request's title
+        if request := merged_request(subject):
             subject, _, body = body.partition("\n")
-            subjects = [subject.strip(), f"{subject.strip()} (#{request[1]})"]
+            subjects = [subject.strip(), f"{subject.strip()} (#{request})"]
         else:
             subjects = [subject]
         body = body.strip("\n").rstrip()
-        for sha in filter(None, map(self._by_subject.get, subjects)):
+        for sha in filter(None, (self._latest("subject", one) for one in subjects)):
             if not body or self._kept[sha].body == hash(body):
                 return sha
         return None
@@ -471,7 +483,7 @@ class RecentCommits:
     def _changed_back_by(self, commit: Commit) -> str | None:
         """Return the commit whose contents `commit` changes back exactly."""
         change = commit.change(inverse=True)
-        return None if change is None else self._by_change.get(change)
+        return None if change is None else self._latest("change", change)
 
     def _reverted_by(self, commit: Commit) -> Iterator[str]:
         """Yield the commits that `commit` names as reverted: by id, which need not be known, by request, or by their title's words."""
@@ -479,26 +491,26 @@ class RecentCommits:
         action, what = action_of(subject)
         is_turn = action in {"undo", "again"} and len(what) > 2
         places = [(what, 0)] if is_turn else []
-        if is_turn or not _SQUASHED.search(body):
+        if is_turn or not _is_squashed(body):
             places += [(body, at) for at in _reverting(body)]
         is_named = False
         for named in chain.from_iterable(_named_in(text, at) for text, at in places[:_MAX_NAMED]):
             is_id = named[1] is not None
-            sha = self._resolved(named[1].lower(), guess=True) if is_id else self._by_request.get(named[2])
+            sha = self._resolved(named[1].lower(), guess=True) if is_id else self._latest("request", named[2])
             if sha:
                 is_named = True
                 yield sha
         if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(('"', "“")):
-            sha = self._by_subject.get(what) or self._resembling(bare(what[:300]), commit)
+            sha = self._latest("subject", what) or self._resembling(bare(what[:300]), commit)
             if sha:
                 yield sha
 
     def _titled(self, title: str) -> str | None:
         """Return the latest commit of a title, which may be without its issues, or cut off after some words."""
-        if sha := self._by_subject.get(title):
+        if sha := self._latest("subject", title):
             return sha
         begins = bare(title)
-        if sha := self._by_bare.get(begins):
+        if sha := self._latest("bare", begins):
             return sha
         if len(begins.split()) < _LEAST_WORDS:
             return None
@@ -509,7 +521,7 @@ class RecentCommits:
 
         It is the revert of a change that it makes again, under the same title; or it changes the contents back exactly.
         """
-        revert = self._undone.get(self._by_subject.get(commit.subject) or "")
+        revert = self._undone.get(self._latest("subject", commit.subject) or "")
         if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
             return revert
         is_removal = all(file.status == "D" for file in commit.files)
@@ -518,14 +530,14 @@ class RecentCommits:
     def mended_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose mistake `commit` corrects by its own words."""
         if match := _FIXUP.match(commit.subject):
-            return self._by_subject.get(match[1])
+            return self._latest("subject", match[1])
         message = commit.message[:_MAX_MESSAGE_CHARS]
         for match in islice(_REFERENCE.finditer(message), _MAX_REFERENCES):
             word = _mending(message[max(0, match.start() - 120) : match.start()])
             if match[1]:
                 sha = self._resolved(match[1].lower()) if word else None
             else:
-                sha = self._by_request.get(match[2]) if word in _CAUSES else None
+                sha = self._latest("request", match[2]) if word in _CAUSES else None
             if sha:
                 return sha
         return None
@@ -573,3 +585,264 @@ def _request(subject: str) -> str:
 @lru_cache(maxsize=4 * RECENT_COMMITS)
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text[:300].casefold()) if len(word) > 2 and word not in _SILENT)
+
+
+MAX_GAP = timedelta(hours=3)
+MAX_COMMITS = 20
+_MAX_SUBJECT_CHARS = 2_000
+_MAX_BODY_CHARS = 50_000
+_MAX_PATH_CHARS = 4_096
+_MAX_FILES = 10_000
+
+_PARTIAL = ("wip", "draft", "partial", "incomplete", "work in progress")
+
+_KIND_OF_STATUS: dict[str, Literal["A", "M", "D", "R"]] = {"A": "A", "C": "A", "D": "D", "R": "R"}
+_MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
+"""Names that many folders have a file of."""
+
+
+def grouped(
+    commits: Iterable[tuple[Commit | str, str]],
+    *,
+    project_id: str,
+    cursor: str,
+    recent: RecentCommits,
+    repositories: Collection[str] = (),
+) -> Iterator[SourceRecord]:
+    """Yield a record per build of these commits, in order.
+
+    They are the oldest first, each with the cursor that means "done up to and including this one"; a string is the reason why
+    a commit could not be read. `cursor` is before the first of them, `recent` holds the preceding commits and is extended, and
+    `repositories` are the names of this one; see `issues_in`.
+    """
+    group: list[Commit] = []
+    settled = reached = cursor
+    for commit, at in commits:
+        if isinstance(commit, str):
+            yield SourceRecord(None, settled, 1, commit)
+            continue
+        # rebased commits keep their authors' times, which may run backwards
+        is_near = group and commit.author == group[-1].author and abs(commit.when - group[-1].when) <= MAX_GAP
+        if group and not (is_near and len(group) < MAX_COMMITS):
+            yield _record(group, reached, project_id, recent, repositories)
+            settled, group = reached, []
+        group.append(commit)
+        reached = at
+    if group:
+        # the last group may still grow: only a full one is final
+        yield _record(group, reached if len(group) == MAX_COMMITS else settled, project_id, recent, repositories)
+
+
+def _record(
+    group: list[Commit], cursor: str, project_id: str, recent: RecentCommits, repositories: Collection[str]
+) -> SourceRecord:
+    tasks = []
+    times = sorted(commit.when for commit in group)
+    try:
+        for commit in group:
+            tasks.append(_task(commit, recent, repositories))
+            recent.add(commit)
+        build = BuildEventLog(
+            build_id=f"git-{group[0].sha[:12]}",
+            project_id=project_id,
+            tasks=tasks,
+            build_outcome=overall(tasks),
+            started_at=to_iso(times[0]),
+            completed_at=to_iso(times[-1]),
+            source="git",
+        )
+    except ValueError as error:  # an invalid value costs its own build, not the run
+        return SourceRecord(None, cursor, len(group), f"commit {group[0].sha[:12]}: {error}")
+    return SourceRecord(build, cursor, len(group))
+
+
+def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) -> BuildTask:
+    undoing = recent.undoing(commit)
+    again = undoing is not None and undoing.is_again
+    mended = taken_back = None
+    if undoing is None:
+        mended, taken_back = recent.mended_by(commit), recent.reversed_by(commit)
+    elif not again and undoing.origin != undoing.commit:
+        taken_back = undoing.origin
+    files = commit.files[:_MAX_FILES]
+    removed, renamed = _moved(files)
+    # the issues in a quoted title are closed by that change
+    closing = commit.body if undoing else commit.message
+    closes = issues_in(closing[:_MAX_BODY_CHARS], repositories)[1]
+    title = undoing.title if undoing and again and undoing.title else commit.subject
+    is_partial = commit.subject.casefold().lstrip("[(").startswith(_PARTIAL)
+    return BuildTask(
+        task_id=commit.sha,
+        agent_name=storable_text(commit.author).strip()[:400] or "unknown",
+        description=_title(commit.subject),
+        output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
+        outcome="partial" if is_partial else "success",
+        files_changed=_paths(file.path for file in files),
+        files_removed=_paths(removed),
+        files_renamed=dict(zip(_paths(renamed), _paths(renamed.values()), strict=False)),
+        occurred_at=to_iso(commit.when),
+        reverts=undoing.commit if undoing else None,
+        restores=undoing.origin if undoing and again else None,
+        undone_subject=_title(undoing.title) if undoing else "",
+        takes_back=taken_back,
+        repeats=recent.repeated_by(commit),
+        release=commit.release or None,
+        mends=mended,
+        mends_subject=_title(recent.subject_of(mended)) if mended else "",
+        kind=kind_of(title, [file.path for file in files], undoes=bool(undoing) and not again, closes=bool(closes)),
+        text=beginning(storable_text(plain_text(commit.subject, commit.body)), MAX_TEXT_CHARS),
+        changes=[_changed(file) for file in files if storable_text(file.path)],
+        mentions=issues_in(commit.message[:_MAX_BODY_CHARS], repositories)[0],
+        closes=closes,
+        undoes=[undoing.commit, *undoing.others] if undoing and undoing.commit and undoing.others else [],
+    )
+
+
+def _title(subject: str) -> str:
+    return beginning(storable_text(subject), _MAX_SUBJECT_CHARS)
+
+
+def _changed(file: FileChange) -> ChangedFile:
+    return ChangedFile.model_construct(  # what git says is valid, and there are many
+        path=storable_text(file.path)[:_MAX_PATH_CHARS],
+        kind=_KIND_OF_STATUS.get(file.status, "M"),
+        added=file.added,
+        removed=file.removed,
+        was=storable_text(file.was)[:_MAX_PATH_CHARS] if file.status == "R" else None,
+    )
+
+
+def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
+    """Return the files that are gone, and the new paths of those that were renamed.
+
+    Git takes a file that was split, joined, or moved and rewritten for one that was deleted. It moved if a new file has
+    its name or is in a folder of its name; otherwise it is gone, unless files of its kind gain more than half as many lines
+    as it had: these may be its own.
+    """
+    renamed = {file.was: file.path for file in files if file.status == "R"}
+    places: dict[str, str] = {}
+    brought: Counter[str] = Counter()
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        stem, _, suffix = file.path.rpartition(".")
+        brought[suffix] += file.added or 0
+        if file.status in "ACR":
+            for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
+                places.setdefault(key, file.path)
+            brought[suffix] += file.added is None  # where lines are not counted, every new file may hold them
+    removed = []
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        suffix = file.path.rpartition(".")[2]
+        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        if file.status == "D" and place:
+            renamed[file.path] = place
+        elif file.status == "D" and brought[suffix] * 2 <= (file.removed or 0):
+            removed.append(file.path)
+    return removed, renamed
+
+
+def _paths(files: Iterable[str]) -> list[str]:
+    return [path for file in files if (path := storable_text(file)[:_MAX_PATH_CHARS])]
+
+
+_MOST_NAMES = 4
+"""An address that more names use is that of a team or a machine."""
+_NOBODYS = re.compile(
+    r"(?:^|[.+_-])no-?reply@|^[^@]*$|@[^.]*$|@(?:.*\.)?(?:example|invalid|local|localhost|localdomain|test)(?:\.(?:com|net|org))?$",
+    re.IGNORECASE,
+)
+"""Addresses of nobody: without a domain, reserved (RFC 2606 and 6761), or that nobody reads."""
+Spelling = tuple[str, str]
+"""A name and an address, as a commit has them."""
+
+
+def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
+    """Return the name of the person that each spelling means, of which the oldest come first.
+
+    Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
+    is the first spelling of two words or more, else the first: so what is appended to a history changes it only for
+    those who get a full name, prove to be one person, or share their address with many. Linear: a union–find with path halving.
+    """
+    known = list(dict.fromkeys(spellings))
+    names_of: dict[str, set[str]] = defaultdict(set)
+    for name, address in known:
+        names_of[_address(address)].add(canonical_name(name))
+    parent = list(range(len(known)))
+
+    def root(one: int) -> int:
+        while parent[one] != one:
+            parent[one] = one = parent[parent[one]]
+        return one
+
+    first: dict[str, int] = {}
+    for place, (name, address) in enumerate(known):
+        mail, called = _address(address), canonical_name(name)
+        keys = [f"@{mail}"] if mail and len(names_of[mail]) <= _MOST_NAMES else []
+        for key in (*keys, *([called] if " " in called else [])):
+            one, other = sorted((root(first.setdefault(key, place)), root(place)))
+            parent[other] = one
+    called_: dict[int, str] = {}
+    for place, (name, _) in enumerate(known):
+        one = root(place)
+        if one not in called_ or (" " in name.strip() and " " not in called_[one].strip()):
+            called_[one] = name
+    return {spelling: called_[root(place)] for place, spelling in enumerate(known)}
+
+
+def _address(address: str) -> str:
+    """Return an address in the form in which it identifies a person; "" if it does not."""
+    if _NOBODYS.search(address):
+        return ""
+    number, _, name = address.strip().casefold().partition("+")
+    return name if number.isdecimal() and "@users.noreply." in name else address.strip().casefold()
+
+
+_MAX_RELEASED = 200_000
+"""Commits beyond these, which are the oldest, get no release."""
+_MAX_TAGS = 20_000
+_VERSION = re.compile(
+    r"(?:(?:[\w.@/-]{1,60}[-_/@])?[vV]?\d{1,8}(?:[._]\d{1,8}){1,3}|(?P<single>(?:[A-Za-z@/_-]{1,60}[-_/@])?[vV]?\d{1,4}))"
+    r"(?:[.+-]\d{1,4}|[.+-]?(?:[A-Za-z]{1,12}[.-]?\d{1,4}|a|b|c|rc|alpha|beta|pre|preview|post|final|m))?"
+)
+"""A tag that names a version: ``v2.1``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``; or one number: ``v2``."""
+
+
+def tagged(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the release that each tagged commit is, the first of several tags; and the tags with a number that are no release, sorted.
+
+    A line per tag: type, id, peeled type and peeled id of its object, empty where it has none, and its name, separated by tabs. One
+    number is a release only where no tag has more: ``v2`` beside ``v2.1`` moves from one release to the next.
+    """
+    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    others: set[str] = set()
+    for line in islice(lines, _MAX_TAGS):
+        kind, sha, peeled_kind, peeled_sha, name = [*line.split("\t", 4), "", "", "", ""][:5]
+        commit = sha if kind == "commit" else peeled_sha if peeled_kind == "commit" else ""
+        if commit and (version := _VERSION.fullmatch(name)):
+            found[version["single"] is None].setdefault(commit, name)
+        elif commit and any(map(str.isdigit, name)):
+            others.add(name)
+    single = found[False] if found[True] else {}
+    return found[True] or found[False], sorted(others.union(single.values()))
+
+
+def first_releases(lines: Iterable[str], releases: Mapping[str, str]) -> dict[str, str]:
+    """Return the first release that contains each commit, without those that none contains.
+
+    A line per commit with its parents, each commit after all of its children and else the newest first; `releases` by commit. A
+    commit that is no release is in the last one of these that its children are in, so one pass suffices.
+    """
+    met: list[str] = []
+    first: dict[str, int] = {}
+    for line in lines:
+        commit, *parents = line.split()
+        if len(first) >= _MAX_RELEASED:
+            break
+        if commit in releases:
+            met.append(releases[commit])
+            first[commit] = len(met)
+        if rank := first.setdefault(commit, 0):
+            for parent in parents:
+                first[parent] = max(first.get(parent, 0), rank)
+    return {commit: met[rank - 1] for commit, rank in first.items() if rank}

@@ -1,14 +1,17 @@
-"""Reader of a live git repository, by running git: never through a shell, a hook, a pager or a network."""
+"""Readers of a git history: of a live repository, by running git (never through a shell, a hook, a pager or a network), and of a saved log."""
 
 from __future__ import annotations
 
+import codecs
 import os
 import subprocess
 import tempfile
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_tz
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -16,9 +19,19 @@ from typing import IO
 
 from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
-from memgraph.extraction.readers.sittings import Spelling, first_releases, grouped, is_sha, persons, tagged
-from memgraph.extraction.readers.source import SourceRecord, project_of
+from memgraph.extraction.components import is_sha
+from memgraph.extraction.readers.commits import (
+    RECENT_COMMITS,
+    Commit,
+    FileChange,
+    RecentCommits,
+    Spelling,
+    first_releases,
+    grouped,
+    persons,
+    tagged,
+)
+from memgraph.extraction.readers.source import FileReader, SourceRecord, lines, opened, project_of
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.results.tasks import MAX_FILES, GitState
 from memgraph.text import lazy_re as re
@@ -37,10 +50,8 @@ _SAFE = (
 _FORMAT = "--format=%H %P%n%aN%n%aE%n%at %ct%n%B"
 _TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
 _LOG = ("-z", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
-_KEPT_VARIABLE = re.compile(r"GIT_CONFIG_(?:COUNT|(?:KEY|VALUE)_\d{1,4}|GLOBAL|SYSTEM|NOSYSTEM)")
-"""Variables that name the user's settings, such as which repositories of others are safe."""
-_STATUS = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([ACDMRTUXB])\d{0,3}")
-_LINES = re.compile(r"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
+_KEPT_VARIABLES = tuple(f"GIT_CONFIG_{name}" for name in "COUNT KEY_ VALUE_ GLOBAL SYSTEM NOSYSTEM".split())
+"""How the variables begin that name the user's settings, such as which repositories of others are safe."""
 _SUBMODULE = "160000"
 _FILES = ("--raw", "--no-abbrev", "--diff-algorithm=myers")
 _OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
@@ -55,13 +66,7 @@ _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
 
 
 def work_tree_state(path: str | Path) -> GitState | None:
-    """Return the state of the git work tree that a folder is in; None if it is in none.
-
-    Raises
-    ------
-    SourceError
-        The path is no folder; git is not installed, or cannot read the repository.
-    """
+    """Return the state of the git work tree that a folder is in; None if it is in none."""
     folder = Path(path).resolve()
     if not folder.is_dir():
         raise SourceError("is not a folder", path=folder)
@@ -246,13 +251,7 @@ class GitReader:
                 return first_releases(_lines(output), releases), others
 
     def state(self) -> GitState:
-        """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run.
-
-        Raises
-        ------
-        SourceError
-            Git is not installed, or cannot read the repository.
-        """
+        """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run."""
         arguments = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
         headers, files = dict[str, str](), list[str]()
         with self._running(*arguments, unset=self._filters()) as output:
@@ -324,18 +323,12 @@ class GitReader:
     def _running(
         self, *arguments: str, stdin: IO[bytes] | None = None, unset: Sequence[str] = ()
     ) -> Iterator[IO[bytes]]:
-        """Run git and yield its output; it is stopped when the consumer stops early. The settings `unset` count as empty.
-
-        Raises
-        ------
-        SourceError
-            Git is not installed, or failed.
-        """
+        """Run git and yield its output; it is stopped when the consumer stops early. The settings `unset` count as empty."""
         # variables such as GIT_DIR, which hooks set, would make git read another repository
         environment = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("GIT_") or _KEPT_VARIABLE.fullmatch(name)
+            if not name.startswith("GIT_") or name.startswith(_KEPT_VARIABLES)
         }
         environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
         known = environment.get("GIT_CONFIG_COUNT", "")
@@ -395,16 +388,17 @@ def _parsed(tokens: Iterator[str], people: Mapping[Spelling, str]) -> Iterator[C
     files: dict[str, FileChange] = {}
     for token in tokens:
         said = token.lstrip("\n")
-        if header is not None and (status := _STATUS.fullmatch(said)):
+        counts = said.split("\t", 2)
+        if header is not None and said[:1] == ":":
+            *modes, old, new, status = said[1:].split(" ")
             path = next(tokens, "")
-            was = path if status[5] in "RC" else ""
+            was = path if status[0] in "RC" else ""
             path = next(tokens, path) if was else path
-            blobs = ("", "") if _SUBMODULE in status.group(1, 2) else (status[3], status[4])
-            files[path] = FileChange(status[5], path, was, blobs=blobs)
-        elif header is not None and (lines := _LINES.fullmatch(said)):
-            was, path = ("", lines[3]) if lines[3] else (next(tokens, ""), next(tokens, ""))
-            if lines[1] != "-" and path in files and any(files[path].blobs):
-                files[path] = files[path]._replace(added=int(lines[1]), removed=int(lines[2]))
+            files[path] = FileChange(status[0], path, was, blobs=("", "") if _SUBMODULE in modes else (old, new))
+        elif header is not None and len(counts) == 3 and (counts[0] == "-" or counts[0].isdecimal()):
+            path = counts[2] or (next(tokens, ""), next(tokens, ""))[1]
+            if counts[0] != "-" and path in files and any(files[path].blobs):
+                files[path] = files[path]._replace(added=int(counts[0]), removed=int(counts[1]))
         else:
             if header is not None:
                 yield _commit(header, files, people)
@@ -421,3 +415,174 @@ def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelli
             when = datetime.fromtimestamp(int(seconds), UTC)
             return Commit(sha, people.get((name, address), name), when, message, tuple(files.values()))
     return f"commit {sha[:12]}: no date that can be read"
+
+
+MAX_LINE_BYTES = 64 * 1024
+_MAX_AUTHOR_BYTES = 1_000
+MAX_COMMIT_BYTES = 4 * 1024 * 1024
+_COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
+"""A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
+_AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<([^>]*)>(?: (\d{1,19} [+-]\d{4,6}))?)?")
+_SAVED_STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d))?\s*(Z|[+-]\d\d:?\d\d)?")
+_COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
+_ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
+_ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+
+
+class SavedGitLogReader(FileReader):
+    """Reads the text of ``git log --name-status``, in git's default or ISO dates.
+
+    Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets
+    of the commits (8 bytes each), then commit by commit from the oldest. A log saved with ``--reverse`` is recognised by
+    its dates.
+    """
+
+    kind = "gitlog"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        super().__init__(path, project_id=project_id)
+        self._oldest = ""
+        self._people: dict[Spelling, str] = {}
+
+    @property
+    def source_id(self) -> str:
+        """``gitlog:``, project and the oldest commit's sha: it is stable when the log grows at its top or is moved.
+
+        A log saved with a limit (``-n``) begins at a different commit each time and counts as another source.
+        """
+        if not self._oldest:
+            with opened(self.path) as (stream, _):
+                offsets = self._offsets(stream)
+                self._oldest = _sha_at(stream, offsets[0]) if offsets else ""
+        return f"gitlog:{self.project_id}:{self._oldest or 'empty'}"
+
+    def count(self) -> int | None:
+        """Return the number of commits."""
+        with opened(self.path) as (stream, _):
+            return len(self._offsets(stream))
+
+    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
+        """Yield one record per group of commits; see `Reader.records`.
+
+        A cursor holds the last final commit and the number of commits before it; if these no longer match, the history
+        was rewritten, and all of it is read again.
+        """
+        with opened(self.path) as (stream, problem):
+            offsets = self._offsets(stream)
+            done = self._done(stream, offsets, cursor or "")
+            start = (cursor or "") if done else ""
+            if problem:
+                yield SourceRecord(None, start, 0, problem)
+            recent = RecentCommits()
+            for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
+                earlier = _commit_at(stream, offset, {})
+                if isinstance(earlier, Commit):
+                    recent.add(earlier)
+            commits = (
+                (_commit_at(stream, offset, self._people), f"{_sha_at(stream, offset)}@{index}")
+                for index, offset in enumerate(offsets[done:], start=done)
+            )
+            yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
+
+    def _offsets(self, stream: IO[bytes]) -> array[int]:
+        """Return the offsets of the commits, oldest first."""
+        stream.seek(0)
+        offsets = array("Q")
+        authors: list[Spelling] = []
+        offset = 0
+        has_content = False
+        for line, after in _plain_lines(stream):
+            if _COMMIT.match(line):
+                offsets.append(offset)
+            elif match := _AUTHOR.match(line[:_MAX_AUTHOR_BYTES].decode("utf-8", errors="replace")):
+                authors.append((match[1].strip(), match[2] or ""))
+            has_content = has_content or bool(line.strip())
+            offset = after
+        if has_content and not offsets:
+            problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
+            raise SourceError(problem, path=self.path)
+        if len(offsets) > 1:
+            first, last = _commit_at(stream, offsets[0], {}), _commit_at(stream, offsets[-1], {})
+            if not (isinstance(first, Commit) and isinstance(last, Commit) and first.when < last.when):
+                offsets.reverse()
+                authors.reverse()
+        self._people = persons(authors)
+        return offsets
+
+    def _done(self, stream: IO[bytes], offsets: array[int], cursor: str) -> int:
+        sha, _, number = cursor.partition("@")
+        index = int(number) if number.isdecimal() and len(number) < 13 else len(offsets)
+        return index + 1 if index < len(offsets) and _sha_at(stream, offsets[index]) == sha else 0
+
+
+def _plain_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield (line without colours, offset after it in what is read); lines over the limit are truncated."""
+    for after, raw, _ in lines(stream, MAX_LINE_BYTES):
+        line = raw.removeprefix(codecs.BOM_UTF8)
+        yield _COLOUR.sub(b"", line) if b"\x1b" in line else line, after
+
+
+def _sha_at(stream: IO[bytes], offset: int) -> str:
+    stream.seek(offset)
+    match = _COMMIT.match(next(_plain_lines(stream), (b"", 0))[0])
+    return match[1].decode() if match else ""
+
+
+def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -> Commit | str:
+    """Read the commit at `offset`; a string is the reason why it cannot be read."""
+    sha = _sha_at(stream, offset)
+    author, address, date, read = "", "", "", 0
+    message: list[str] = []
+    files: list[FileChange] = []
+    is_head, is_message = True, False
+    for raw, _ in _plain_lines(stream):
+        read += len(raw)
+        if _COMMIT.match(raw) or read > MAX_COMMIT_BYTES:
+            break
+        line = raw.decode("utf-8", errors="replace")
+        is_blank = not line.strip()
+        if is_head:
+            is_head, is_message = not is_blank, is_blank
+            if match := _AUTHOR.match(line):
+                author, address, date = match[1].strip(), match[2] or "", match[3] or date
+            elif line.startswith(("Date:", "AuthorDate:")):
+                date = line.partition(":")[2].strip()
+        elif is_message and (is_blank or line.startswith("    ")):
+            message.append(line[4:])
+        else:  # notes and changes may be indented, too
+            is_message = False
+            if match := _SAVED_STATUS.fullmatch(line):
+                paths = [_unquoted(path) for path in match[2].split("\t", 1)]
+                files.append(FileChange(match[1], paths[-1], paths[0] if match[1] in "RC" else ""))
+    if (when := _date(date)) is None:
+        said = f" “{date[:60]}”" if date else ""
+        return f"commit {sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
+    return Commit(sha, people.get((author, address), author), when, "\n".join(message), tuple(files))
+
+
+def _date(text: str) -> datetime | None:
+    """Return a date in one of git's forms. A time zone is hours and minutes, however many, as git takes it."""
+    try:
+        seconds, _, zone = text.partition(" ")
+        if seconds.isdecimal() and zone.lstrip("+-").isdecimal() == bool(zone):
+            return datetime.fromtimestamp(int(seconds), UTC)
+        if match := _ISO.fullmatch(text):  # in the form that `parsedate_tz` reads
+            day = format_datetime(datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}")).rpartition(" ")[0]
+            text = f"{day} {(match[3] or 'Z').replace(':', '').replace('Z', '+0000')}"
+        read = parsedate_tz(text)
+        return None if read is None else datetime(*read[:6], tzinfo=UTC) - timedelta(seconds=read[9] or 0)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _unquoted(path: str) -> str:
+    """Undo git's C-style quoting of unusual paths."""
+    if not (len(path) > 1 and path.startswith('"') and path.endswith('"')):
+        return path
+
+    def plain(match: re.Match[bytes]) -> bytes:
+        escape = match[1]
+        return bytes([int(escape, 8) & 255]) if escape.isdigit() else _ESCAPED.get(escape, escape)
+
+    return _ESCAPE.sub(plain, path[1:-1].encode()).decode("utf-8", errors="replace")

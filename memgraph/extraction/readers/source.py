@@ -1,38 +1,58 @@
-"""The base of all readers: a file of a format is turned into build logs, one at a time, and continued by cursors."""
+"""The base of all readers: a foreign file is opened within limits and turned into build logs, one at a time, continued by cursors."""
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import hashlib
+import io
 import json
+import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
+from memgraph.disk.files import open_regular
 from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.files import (
-    MAX_LINE_BYTES,
-    ending,
-    lines,
-    one_line,
-    opened,
-    shortened,
-    storable_text,
-    without_ansi,
-)
 from memgraph.extraction.secrets import redact
 from memgraph.model.base import Name, checked
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
+from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 
 MAX_WHOLE_BYTES = 64 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024
+"""Maximum unpacked size, against decompression bombs."""
 MAX_BUILD_TASKS = 20_000
+MAX_OUTPUT_CHARS = 8_000
+"""Maximum characters of a call's or program's output, of which beginning and end are kept."""
+MAX_SAID_CHARS = 4_000
+"""Maximum characters of a statement by an agent or person."""
+MAX_LINE_CHARS = 240
+"""Maximum characters of a description."""
 _MAX_TEXT_CHARS = 200_000
-_LINES_CURSOR = re.compile(r"lines:(\d{1,18}):(\d{1,18}):([0-9a-f]{16}|)")
-_WHOLE_CURSOR = re.compile(r"whole:(\d{1,18}|all):([0-9a-f]{16})")
+_MAX_UTF16_BYTES = 256 * 1024 * 1024
+_MAX_HELD_BYTES = 16 * 1024 * 1024
+"""An unpacked file of this size is held in memory, a larger one on disk."""
+_CHUNK_BYTES = 1024 * 1024
+_HEAD_BYTES = 8192
+_LAST_DAY = 2_900_000
+_UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
+_CONTROLS = frozenset(map(chr, {*range(32), 0xFFFD} - {*range(9, 14), 0x1B}))
+"""Characters that text does not have, and what stands for bytes that are none."""
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_BEGINS = re.compile(r"\n\s*|(?<=[.!?])\s+")
+"""Where a sentence begins."""
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_])")
 _DERIVED = frozenset({"test report", "ci log", "transcript", "trajectory"})
 """Sources whose outcome is derived from what was read: if a part is unreadable, it is no success."""
 _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
@@ -42,19 +62,9 @@ _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
 class SourceRecord:
     """One build log of a source, the reason why a part could not be read, or both: a build of the readable rest.
 
-    Attributes
-    ----------
-    build : BuildEventLog or None
-        None if the part was skipped.
-    cursor : str
-        Given to `Reader.records`, it continues after everything that is final up to here. What may still grow (the last
-        group of commits, an incomplete line) is not final and is read again. Empty: from the start.
-    records : int
-        Number of raw records (commits, lines) it covers.
-    skipped : str or None
-        What could not be read, where and why.
-    releases : mapping of str to str
-        The first release of commits that were read before, of which some may have been released since.
+    Given to `Reader.records`, the cursor continues after everything that is final up to here. What may still grow (the last group of
+    commits, an incomplete line) is not final and is read again. It covers `records` raw records (commits, lines); `releases` has the
+    first release of commits that were read before, of which some may have been released since.
     """
 
     build: BuildEventLog | None
@@ -66,24 +76,11 @@ class SourceRecord:
 
 @runtime_checkable
 class Reader(Protocol):
-    """Protocol of a source's reader.
-
-    Attributes
-    ----------
-    source_id : str
-        The source's natural key: independent of its location, if its content identifies it.
-    kind : str
-        Format of the source: ``git``, ``gitlog``, ``builds``, ``transcripts``, ``trajectories``, ``alfworld``, ``mbpp``,
-        ``hotpotqa``, ``tau-bench``, ``junit``, ``ci-log``.
-    locator : str
-        Absolute path.
-    project_id : str
-        The project of its builds.
-    """
+    """Protocol of a source's reader."""
 
     @property
     def source_id(self) -> str:
-        """Natural key of the source."""
+        """The source's natural key: independent of its location, if its content identifies it."""
 
     @property
     def kind(self) -> str:
@@ -98,13 +95,7 @@ class Reader(Protocol):
         """Project of the builds."""
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
-        """Yield the records after `cursor`, oldest first; all for None or for a cursor that no longer applies.
-
-        Raises
-        ------
-        SourceError
-            The source is completely unreadable.
-        """
+        """Yield the records after `cursor`, oldest first; all for None or for a cursor that no longer applies."""
 
     def count(self) -> int | None:
         """Return the total number of raw records in the source, or None if unknown."""
@@ -148,16 +139,7 @@ class FileReader:
     """A file of one format. What is in it is said by one method of a subclass: `parts` for a document as a whole, or `entry`.
 
     A document is read from its start whenever it has changed. A file of JSON lines may grow: a later run continues after the
-    last complete line.
-
-    Parameters
-    ----------
-    path : path-like
-        The file, optionally gzipped.
-    project_id : str, optional
-        Default: the format's own, else the file's name without its suffixes.
-    max_line_bytes, max_whole_bytes : int
-        Longer lines are skipped, larger JSON documents rejected.
+    last complete line. The project is the one that is given, else the format's own, else the file's name without its suffixes.
     """
 
     kind: ClassVar[str] = "file"
@@ -188,13 +170,7 @@ class FileReader:
             yield self._part(item, f"{self.noun.split(maxsplit=1)[0]} {number}")
 
     def entry(self, value: Any) -> Part:
-        """Return what is in one value of the file.
-
-        Raises
-        ------
-        ValueError, OverflowError, RecursionError
-            Nothing can be read of it.
-        """
+        """Return what is in one value of the file; a `ValueError` says why nothing can be read of it."""
         raise NotImplementedError
 
     @property
@@ -220,9 +196,7 @@ class FileReader:
     def count(self) -> int | None:
         """Return the number of non-blank lines of a file of JSON lines, or None for a document that is read as a whole."""
         with opened(self.path) as (stream, _):
-            if not (self.noun and self._has_lines(stream)):
-                return None
-            return sum(1 for _, line, _ in lines(stream, 64) if line.strip())
+            return lines_in(stream) if self.noun and self._has_lines(stream) else None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per build, and one per part that cannot be read; see `Reader.records`."""
@@ -233,21 +207,23 @@ class FileReader:
     def _from_document(self, stream: IO[bytes], cursor: str, problem: str | None) -> Iterator[SourceRecord]:
         """Yield the records of a document. A cursor holds how many were read, and a digest of the content."""
         mark = hashlib.file_digest(stream, "sha256").hexdigest()[:16]  # type: ignore[arg-type]
-        match = _WHOLE_CURSOR.fullmatch(cursor)
-        if match and match[2] == mark and match[1] == "all":
-            return
-        done = int(match[1]) if match and match[2] == mark else 0
+        done = 0
+        match cursor.split(":"):
+            case ["whole", "all", known] if known == mark:
+                return
+            case ["whole", number, known] if known == mark and number.isdecimal():
+                done = int(number)
         stream.seek(0)
         parts = chain(
             self.parts(Document(self.path, stream, mark, self._max_whole_bytes)),
             [Part(None, 1, problem)] * bool(problem),
         )
         held: SourceRecord | None = None
-        for number, part in enumerate(parts if self.noun else _derived(parts, is_cut=problem is not None), start=1):
+        for at, part in enumerate(parts if self.noun else _derived(parts, is_cut=problem is not None), start=1):
             if held is not None:
                 yield held
             build, told = _built(part)
-            held = SourceRecord(build, f"whole:{number}:{mark}", part.records, told) if number > done else None
+            held = SourceRecord(build, f"whole:{at}:{mark}", part.records, told) if at > done else None
         if held is not None:  # the cursor of the last one marks the end
             yield SourceRecord(held.build, f"whole:all:{mark}", held.records, held.skipped)
 
@@ -325,17 +301,15 @@ def _derived(parts: Iterable[Part], *, is_cut: bool) -> Iterator[Part]:
 
 def _resumed(stream: IO[bytes], cursor: str) -> tuple[int, int, str]:
     """Return offset, line number and digest to continue from: the start, unless the preceding line is unchanged."""
-    match = _LINES_CURSOR.fullmatch(cursor)
-    if not match or not match[3]:
-        return 0, 0, ""
-    offset, number, mark = int(match[1]), int(match[2]), match[3]
-    start = max(0, offset - 4098)
-    stream.seek(start)
-    before = stream.read(offset - start)
-    if len(before) < offset - start:
-        return 0, 0, ""
-    line = before.removesuffix(b"\n").removesuffix(b"\r").rsplit(b"\n", 1)[-1][-4096:]
-    return (offset, number, mark) if digest(line) == mark else (0, 0, "")
+    match cursor.split(":"):
+        case ["lines", offset, number, mark] if mark and f"{offset}{number}".isdecimal() and len(offset) < 19:
+            start = max(0, int(offset) - 4098)
+            stream.seek(start)
+            before = stream.read(int(offset) - start)
+            line = before.removesuffix(b"\n").removesuffix(b"\r").rsplit(b"\n", 1)[-1][-4096:]
+            if len(before) == int(offset) - start and digest(line) == mark:
+                return int(offset), int(number), mark
+    return 0, 0, ""
 
 
 class BuildLogReader(FileReader):
@@ -370,17 +344,21 @@ def _storable(value: Any) -> Any:
 
 
 def loaded(data: bytes) -> Any:
-    """Parse JSON, invalid UTF-8 replaced.
-
-    Raises
-    ------
-    ValueError
-        Not JSON, or nested too deeply.
-    """
+    """Parse JSON, invalid UTF-8 replaced; a `ValueError` says that it is none, or nested too deeply."""
     try:
         return json.loads(data.decode("utf-8-sig", errors="replace"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {reason(error)}") from None
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """Return an object, or an empty one instead of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a list, or an empty one instead of anything else."""
+    return value if isinstance(value, list) else []
 
 
 def reason(error: Exception) -> str:
@@ -394,16 +372,7 @@ def digest(data: bytes) -> str:
 
 
 def run_id(build_id: str, content: object) -> str:
-    """Return an id for a build whose source restarts its numbering in every run.
-
-    After an ``@`` it ends in a digest of the source's content for the build: it is independent of the file's location
-    and growth, and differs between runs.
-
-    Raises
-    ------
-    RecursionError
-        The content is nested too deeply.
-    """
+    """Return an id for a build whose source restarts its numbering in every run: it ends in a digest of the source's content for it."""
     return f"{build_id}@{digest(json.dumps(content, sort_keys=True).encode())[:8]}"
 
 
@@ -428,8 +397,182 @@ def project_of_directory(path: object) -> str:
     """
     if not isinstance(path, str) or not path.strip():
         return ""
-    own = one_line(re.split(r"[/\\]", path.rstrip("/\\"))[-1], 300)
-    if not Path(path).is_absolute():  # of another system
-        return own
-    top = work_tree_name(path)
-    return one_line(top, 300) or own if top else own
+    own = one_line(path.replace("\\", "/").rstrip("/").rpartition("/")[2], 300)
+    top = work_tree_name(path) if Path(path).is_absolute() else ""  # else it is of another system
+    return (top and one_line(top, 300)) or own
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[IO[bytes], str | None]]:
+    """Open a text file, gzipped or not, for a block; yield its seekable bytes, and why they end too early, if they do.
+
+    UTF-16 is read as UTF-8. A `SourceError` says that the file does not exist, is unreadable, or is not text.
+    """
+    problem = None
+    try:
+        raw: IO[bytes] = open_regular(path, follows_links=True)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", path=path) from None
+    try:
+        if raw.read(2) == b"\x1f\x8b":
+            raw, problem = _unpacked(raw)
+        raw.seek(0)
+        if (data := raw.read(2)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            data += raw.read(_MAX_UTF16_BYTES)
+            if len(data) > _MAX_UTF16_BYTES:
+                raise SourceError("is in UTF-16 and too large for that; convert it to UTF-8", path=path)
+            raw.close()
+            raw = io.BytesIO(data.decode("utf-16", "replace").encode())
+        raw.seek(0)
+        head = raw.read(_HEAD_BYTES).decode("utf-8", errors="replace")
+        if sum(char in _CONTROLS for char in head) * 5 > len(head):
+            raise SourceError("contains binary data, not UTF-8 text", path=path)
+        raw.seek(0)
+        yield raw, problem
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from None
+    finally:
+        raw.close()
+
+
+def _unpacked(packed: IO[bytes]) -> tuple[IO[bytes], str | None]:
+    """Return a copy of the content of a gzip file, and why it ends too early, if it does."""
+    packed.seek(0)
+    copy: IO[bytes] = SpooledTemporaryFile(_MAX_HELD_BYTES)  # noqa: SIM115 (closed by the caller)
+    with packed, gzip.GzipFile(fileobj=packed, mode="rb") as content:
+        while copy.tell() < MAX_UNPACKED_BYTES:
+            try:
+                chunk = content.read1(_CHUNK_BYTES)
+            except EOFError:
+                return copy, "the gzip data is truncated; everything before that was read"
+            except (OSError, zlib.error):
+                return copy, "the gzip data is damaged; the rest was not read"
+            if not chunk:
+                return copy, None
+            copy.write(chunk)
+    return copy, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; the rest was not read"
+
+
+def lines(stream: IO[bytes], limit: int = MAX_LINE_BYTES, offset: int = 0) -> Iterator[tuple[int, bytes, bool]]:
+    r"""Yield (offset after it, line, whether it ended in \n); of an over-long line only slightly more than `limit`."""
+    while line := stream.readline(limit + 2):
+        offset += len(line)
+        rest = line
+        while not rest.endswith(b"\n") and (rest := stream.readline(_CHUNK_BYTES)):
+            offset += len(rest)
+        terminated = rest.endswith(b"\n")
+        yield offset, line.removesuffix(b"\n").removesuffix(b"\r"), terminated
+
+
+def lines_in(stream: IO[bytes]) -> int:
+    """Return the number of non-blank lines."""
+    return sum(1 for _, line, _ in lines(stream, 64) if line.strip())
+
+
+def text_lines(stream: IO[bytes], limit: int = 64 * 1024) -> Iterator[str]:
+    """Yield each line as text with invalid UTF-8 replaced; lines over `limit` bytes are truncated."""
+    for _, line, _ in lines(stream, limit):
+        yield line[:limit].decode("utf-8-sig", errors="replace")
+
+
+def ending(path: Path) -> str:
+    """Return a file name's last suffix in lower case, ignoring that of gzip."""
+    name = path.name.lower().removesuffix(".gz")
+    return name[name.rfind(".") :] if "." in name else ""
+
+
+def files_below(folder: Path, endings: frozenset[str], *, hidden: bool = False) -> list[Path]:
+    """Return the files below a directory that end in one of `endings` (gzipped ones, too), in sorted order.
+
+    Symbolic links are not followed: they may lead anywhere, and in circles. Hidden files and directories are skipped by
+    default; an unreadable directory counts as empty.
+    """
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, followlinks=False):
+        if not hidden:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(place, name) for name in names if hidden or not name.startswith("."))
+        found += [path for path in paths if ending(path) in endings and not path.is_symlink()]
+    return sorted(found)
+
+
+def storable_text(text: str) -> str:
+    """Return `text` without unstorable characters: NUL and lone surrogates."""
+    return _UNSTORABLE.sub("", text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return `text` if it fits, otherwise its beginning and end: logs report failures at their end.
+
+    Secrets are redacted before truncation: half of one would not be recognised.
+    """
+    if len(text) <= limit or len(text := redact(text).value) <= limit:
+        return text
+    half = (limit - 40) // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
+
+
+def cleaned(value: object, limit: int) -> str:
+    """Return a text in storable form: shortened, stripped, without terminal codes; "" for other values."""
+    if not isinstance(value, str):
+        return ""
+    text = shortened(value, 2 * limit)
+    return storable_text(shortened(without_ansi(text).replace("\r\n", "\n").strip(), limit))
+
+
+def one_line(value: object, limit: int = MAX_LINE_CHARS) -> str:
+    """Return a text as one line of at most `limit` characters."""
+    return beginning(" ".join(cleaned(value, 8 * limit).split()), limit)
+
+
+def beginning(text: str, limit: int) -> str:
+    """Return `text` if it fits, otherwise its beginning and an ellipsis; no secret is cut in half."""
+    return text if len(text) <= limit else f"{redact(text).value[: limit - 1]}…"
+
+
+def end(text: str, limit: int) -> str:
+    """Return `text` if it fits, otherwise its end, from where a line, sentence or word begins; no secret is cut in half."""
+    if len(text) <= limit:
+        return text
+    last = redact(text).value[-limit:]
+    if begins := _BEGINS.search(last, 0, limit // 2):
+        return last[begins.end() :]
+    return last[last.find(" ", 0, limit // 2) + 1 :].lstrip()
+
+
+def named(value: object, default: str) -> str:
+    """Return a text or integer as a storable name, or `default`."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return str(value)
+    return one_line(value, 300) or default
+
+
+def without_ansi(text: str) -> str:
+    """Return a text without terminal escape sequences."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def time_of(value: object) -> str | None:
+    """Return an ISO 8601 text in canonical form, or None if it is invalid."""
+    if not isinstance(value, str) or len(value) > 64:
+        return None
+    try:
+        return to_iso(value)
+    except ValueError:
+        return None
+
+
+def changed_at(path: Path) -> str:
+    """Return a file's modification time, used as the time of an undated log's run."""
+    try:
+        return to_iso(datetime.fromtimestamp(int(path.stat().st_mtime), UTC))
+    except (OSError, OverflowError, ValueError):
+        return undated(0)
+
+
+def undated(number: int) -> str:
+    """Return the time assigned to an undated trial: trial `number` is that day after 2000-01-01, UTC.
+
+    This keeps the order, precedes everything that is dated, and does not depend on the time of reading.
+    """
+    return to_iso(_UNDATED_START + timedelta(days=min(max(number, 0), _LAST_DAY)))

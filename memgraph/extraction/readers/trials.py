@@ -6,23 +6,33 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.files import (
+from memgraph.extraction.error_text import VERDICT
+from memgraph.extraction.readers.source import (
+    MAX_BUILD_TASKS,
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
+    Document,
+    FileReader,
+    Part,
+    as_dict,
+    as_list,
     changed_at,
     cleaned,
     end,
     named,
     one_line,
     opened,
+    overall,
+    project_of,
+    run_id,
     text_lines,
     undated,
 )
-from memgraph.extraction.readers.source import MAX_BUILD_TASKS, Document, FileReader, Part, overall, project_of, run_id
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
@@ -35,14 +45,9 @@ _MAX_MISSED = 3
 _CONTEXT_CHARS = 600
 _TRIAL_NAME = re.compile(r"trial_(\d{1,6})")
 _DOCSTRING = re.compile(r'("""|\'\'\')\s*(.{1,2000}?)\s*\1', re.DOTALL)
-
-_TRIAL = re.compile(r"BEGIN TRIAL (\d{1,6})\s*")
-_SECTION = re.compile(r"-{3,}\s*BEGIN (CORRECT|INCORRECT|HALTED) AGENTS\s*-{3,}\s*")
-_LIKE_A_SECTION = re.compile(r".{0,3}-{5}|.{0,40}\bAGENTS\b.{0,3}-{3}")
-"""A damaged beginning of a section: how its questions ended is not known."""
 _STEP = re.compile(r"(Thought|Action|Observation) (\d{1,4}):\s*(.*)")
 _BOILERPLATE = "You have attempted to answer following question before and failed."
-_ANSWER = re.compile(r"Finish\[(.*)\]")
+_SECTIONS = ("CORRECT", "INCORRECT", "HALTED")
 
 _INSTANCE = re.compile(r"[\w.-]{1,100}?__([\w.-]{1,100}?)-\d{1,9}\b")
 _SHOWS = frozenset("cat head tail open goto find_file find ls grep rg decompile disassemble strings file".split()) | {
@@ -63,28 +68,15 @@ _REFUSED = re.compile(
 _WENT_WRONG = re.compile(
     r"^Traceback \(most recent call last\):|^(?:\w+\.)*\w*(?:Error|Exception)\b(?::|$)|^\s*SyntaxError: |"
     r"introduced new syntax error|No replacement was performed|did not appear verbatim|multiple occurrences of|"
-    r"PROCESS-DONE:[1-9]|^FAILED \S|^=+ .*\b[1-9]\d* (?:failed|errors?)\b|Segmentation fault|^fatal: |^Wrong \w+!|"
-    r"^npm ERR!|^make(?:\[\d+\])?: \*\*\*|\berror\[E\d{4}\]|^\S+:\d+:(?:\d+:)? (?:fatal )?error: ",
+    r"PROCESS-DONE:[1-9]|^FAILED \S|Segmentation fault|^fatal: |^Wrong \w+!|"
+    r"^npm ERR!|\berror\[E\d{4}\]|^\S+:\d+:(?:\d+:)? (?:fatal )?error: ",
     re.MULTILINE,
 )
 _CHANGES = re.compile(
     r"\s*(?:create|str_replace_editor (?:create|str_replace|insert|undo_edit)|rm(?: -\w+)?)\s+(\S{1,400})"
 )
 _ISSUE = re.compile(r"^.{0,200}\n(?:ISSUE|TASK):\s*\n|^We're currently solving [^.\n]{0,100}\.\s+", re.DOTALL)
-
-_READS = (
-    "get",
-    "search",
-    "list",
-    "find",
-    "calculate",
-    "think",
-    "lookup",
-    "look_up",
-    "read",
-    "check",
-    "transfer_to_human",
-)
+_READS = tuple("get search list find calculate think lookup look_up read check transfer_to_human".split())
 
 
 def changes_nothing(call: str) -> bool:
@@ -92,41 +84,36 @@ def changes_nothing(call: str) -> bool:
     return call.lower().startswith(_READS)
 
 
+def _ended(*, well: bool) -> TaskOutcome:
+    return "success" if well else "failure"
+
+
+def _tried(name: str, number: int, description: str, outcome: TaskOutcome, **told: Any) -> BuildTask:
+    """Return a trial as a task, dated by its number."""
+    given = {"agent_name": _AGENT, "occurred_at": undated(number), "attempt": number} | told
+    return BuildTask(task_id=name, description=description, outcome=outcome, **given)
+
+
 def _trial(build_id: str, tasks: list[BuildTask], project: str, *, problem: str | None = None, **more: Any) -> Part:
     """Return the build of the trials that some tasks are, dated by their numbers."""
     numbers = [task.attempt or 0 for task in tasks]
-    fields = {
-        "build_id": build_id,
-        "project_id": project,
-        "tasks": tasks,
-        "build_outcome": overall(tasks),
-        "started_at": undated(numbers[0]),
-        "completed_at": undated(max(numbers)),
-        "source": "trial",
-    }
-    return Part(fields | more, 1, problem)
+    dates = {"started_at": undated(numbers[0]), "completed_at": undated(max(numbers))}
+    fields = {"build_id": build_id, "project_id": project, "tasks": tasks, "build_outcome": overall(tasks)}
+    return Part({**fields, **dates, "source": "trial", **more}, 1, problem)
 
 
 def _listed(data: dict[str, Any], *names: str) -> tuple[list[list[Any]], str | None]:
     """Return some fields as lists, and which of them are something else."""
     wrong = [name for name in names if data.get(name) is not None and not isinstance(data[name], list)]
-    lists = [one if isinstance(one := data.get(name), list) else [] for name in names]
-    return lists, f"{', '.join(wrong)}: not a list" if wrong else None
+    return [as_list(data.get(name)) for name in names], f"{', '.join(wrong)}: not a list" if wrong else None
 
 
 def reflexion_reader(path: str | Path, *, project_id: str | None = None) -> FileReader:
-    """Return the reader for a Reflexion file: ALFWorld (an array), MBPP (objects), HotPotQA (text).
-
-    Raises
-    ------
-    SourceError
-        The file cannot be read.
-    """
+    """Return the reader for a Reflexion file: ALFWorld (an array), MBPP (objects), HotPotQA (text)."""
     with opened(Path(path).absolute()) as (stream, _):
         first = stream.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if first == b"[":
-        return AlfworldReader(path, project_id=project_id)
-    return (MbppReader if first == b"{" else HotpotqaReader)(path, project_id=project_id)
+    reader = AlfworldReader if first == b"[" else MbppReader if first == b"{" else HotpotqaReader
+    return reader(path, project_id=project_id)
 
 
 class AlfworldReader(FileReader):
@@ -161,16 +148,8 @@ class AlfworldReader(FileReader):
         lesson = reflections.pop() if reflections and not is_solved else ""
         # solved environments are not repeated: fewer reflections than trials before mean that an earlier trial solved it
         acted_on = reflections[-1] if reflections and (not is_solved or len(given) >= trial) else ""
-        task = BuildTask(
-            task_id=name,
-            agent_name=_AGENT,
-            description=f"ALFWorld {name}",
-            outcome="success" if is_solved else "failure",
-            reasoning=acted_on,
-            lesson=lesson,
-            occurred_at=undated(trial),
-            attempt=trial,
-        )
+        outcome = _ended(well=is_solved)
+        task = _tried(name, trial, f"ALFWorld {name}", outcome, reasoning=acted_on, lesson=lesson)
         return _trial(run_id(f"alfworld-{name}-trial-{trial}", told), [task], self.project_id, problem=problem)
 
 
@@ -186,41 +165,36 @@ class MbppReader(FileReader):
 
     def entry(self, value: Any) -> Part:
         """Return a problem."""
-        name = named(value.get("name") or value.get("task_id"), "") if isinstance(value, dict) else ""
-        if not name or not isinstance(value.get("is_solved"), bool):
+        data = as_dict(value)
+        name, is_solved = named(data.get("name") or data.get("task_id"), ""), data.get("is_solved")
+        if not name or not isinstance(is_solved, bool):
             raise ValueError("not a problem with a name and is_solved")
-        lists, problem = _listed(value, "reflections", "implementations", "test_feedback")
-        tasks = list(_attempts(name, value, lists))
+        (given, made, feedback), problem = _listed(data, "reflections", "implementations", "test_feedback")
+        lessons = dict(enumerate(cleaned(text, MAX_SAID_CHARS) for text in given[:_MAX_ATTEMPTS]))
+        codes, said = (
+            dict(enumerate(cleaned(text, MAX_OUTPUT_CHARS) for text in texts[:_MAX_ATTEMPTS]))
+            for texts in (made, feedback)
+        )
+        last = min(max(len(lessons), len(codes) - 1), _MAX_ATTEMPTS)
+        codes[last] = codes.get(last) or cleaned(data.get("solution"), MAX_OUTPUT_CHARS)
+        prompt = cleaned(data.get("prompt"), MAX_SAID_CHARS)
+        stated = _DOCSTRING.search(prompt)
+        asked = one_line(stated[2] if stated else prompt)
+        tasks = [
+            _tried(
+                f"{name}:attempt-{number}",
+                number,
+                f"{name}: {asked}" if asked else name,
+                _ended(well=is_solved and number == last),
+                output=codes[last] if is_solved and number == last else said.get(number) or codes.get(number, ""),
+                reasoning=lessons.get(number - 1, ""),
+                lesson="" if is_solved and number == last else lessons.get(number, ""),
+                attempts=last + 1,
+            )
+            for number in range(last + 1)
+        ]
         build_id = run_id(name if name.startswith("mbpp") else f"mbpp-{name}", value)
         return _trial(build_id, tasks, self.project_id, problem=problem, build_outcome=tasks[-1].outcome)
-
-
-def _attempts(name: str, data: dict[str, Any], lists: list[list[Any]]) -> Iterator[BuildTask]:
-    limits = (MAX_SAID_CHARS, MAX_OUTPUT_CHARS, MAX_OUTPUT_CHARS)
-    reflections, implementations, feedback = (
-        dict(enumerate(cleaned(text, limit) for text in texts[:_MAX_ATTEMPTS]))
-        for texts, limit in zip(lists, limits, strict=True)
-    )
-    last = min(max(len(reflections), len(implementations) - 1), _MAX_ATTEMPTS)
-    prompt = cleaned(data.get("prompt"), MAX_SAID_CHARS)
-    stated = _DOCSTRING.search(prompt)
-    asked = one_line(stated[2] if stated else prompt)
-    for number in range(last + 1):
-        is_solved = number == last and data["is_solved"]
-        solution = cleaned(data.get("solution"), MAX_OUTPUT_CHARS) if number == last else ""
-        code = implementations.get(number) or solution
-        yield BuildTask(
-            task_id=f"{name}:attempt-{number}",
-            agent_name=_AGENT,
-            description=f"{name}: {asked}" if asked else name,
-            output=code if is_solved else feedback.get(number) or code,
-            outcome="success" if is_solved else "failure",
-            reasoning=reflections.get(number - 1, ""),
-            lesson="" if is_solved else reflections.get(number, ""),
-            occurred_at=undated(number),
-            attempt=number,
-            attempts=last + 1,
-        )
 
 
 class HotpotqaReader(FileReader):
@@ -234,19 +208,29 @@ class HotpotqaReader(FileReader):
     kind = project = "hotpotqa"
 
     def parts(self, document: Document) -> Iterator[Part]:
-        """Yield a build per question and trial."""
+        """Yield a build per question and trial; later trials repeat the questions that an earlier one solved."""
         index: dict[str, int] = {}
         solved: set[str] = set()
-        before: _Trial | None = None
-        is_told = False
-        for trial in _trials(document.stream):
-            for question in trial.questions:
-                index.setdefault(question.text, len(index))
-            if before is not None:
-                yield from self._of_trial(before, index, solved, {one.text: one for one in trial.questions})
-            before = trial
+        trial, is_told = None, False
+        for trial, after in pairwise(chain(_trials(document.stream), [_Trial(0)])):
+            later = {question.text: question for question in after.questions}
             is_told = is_told or bool(trial.questions or trial.unplaced)
-        if before is None:
+            for question in trial.questions:
+                number = index.setdefault(question.text, len(index))
+                said = [
+                    question.text,
+                    question.section,
+                    *(text.strip() for one in question.told.values() for text in one),
+                ]
+                if question.text in solved:
+                    question.told["Reflection"] = []
+                task = _answered(question, number, later.get(question.text), trial.number)
+                build_id = run_id(f"hotpotqa-{task.task_id}-trial-{trial.number}", said)
+                yield _trial(build_id, [task], self.project_id)._replace(place=f"trial {trial.number}")
+            solved.update(question.text for question in trial.questions if question.section == "CORRECT")
+            problem = "a question outside of the sections that say how it ended"
+            yield from [Part(None, 1, problem, f"trial {trial.number}")] * trial.unplaced
+        if trial is None:
             raise SourceError(
                 "is in none of Reflexion's formats: a JSON array (ALFWorld), JSON objects (MBPP), or text with lines "
                 "'BEGIN TRIAL <n>' (HotPotQA)",
@@ -254,84 +238,59 @@ class HotpotqaReader(FileReader):
             )
         if not is_told:
             raise SourceError("its trials contain no question ('Question: …')", path=self.path)
-        yield from self._of_trial(before, index, solved, {})
-
-    def _of_trial(
-        self, trial: _Trial, index: dict[str, int], solved: set[str], following: dict[str, _Question]
-    ) -> Iterator[Part]:
-        """Yield a build per question, and record in `solved` what the trial solved, since later trials repeat it."""
-        place = f"trial {trial.number}"
-        for question in trial.questions:
-            said = question.said()
-            if question.text in solved:
-                question.reflections = []
-            task = _answered(question, index[question.text], following.get(question.text), trial.number)
-            build_id = run_id(f"hotpotqa-{task.task_id}-trial-{trial.number}", said)
-            yield _trial(build_id, [task], self.project_id)._replace(place=place)
-        solved.update(question.text for question in trial.questions if question.section == "CORRECT")
-        for _ in range(trial.unplaced):
-            yield Part(None, 1, "a question outside of the sections that say how it ended", place)
 
 
 @dataclass
 class _Question:
-    """A question in one trial."""
+    """A question in one trial, with its reflections and steps."""
 
     text: str
     section: str
-    reflections: list[str] = field(default_factory=list)
-    steps: dict[str, list[str]] = field(default_factory=lambda: {"Thought": [], "Action": [], "Observation": []})
+    told: dict[str, list[str]] = field(
+        default_factory=lambda: {"Reflection": [], "Thought": [], "Action": [], "Observation": []}
+    )
     correct: str = ""
-    is_reflecting: bool = False
-    last: list[str] | None = None
+    last: str = ""
 
     def add(self, line: str) -> None:
-        if match := _STEP.match(line):
-            self.is_reflecting = False
-            self.last = self.steps[match[1]]
-            if len(self.last) < _MAX_LINES:
-                self.last.append(match[3])
+        step = _STEP.match(line)
+        if step or (self.last == "Reflection" and line.startswith("- ")):
+            self.last, text = (step[1], step[3]) if step else ("Reflection", line[2:])
+            if len(self.told[self.last]) < _MAX_LINES:
+                self.told[self.last].append(text)
         elif line.startswith("Reflections:"):
-            self.is_reflecting = True
+            self.last = "Reflection"
         elif line.startswith("Correct answer:"):
-            self.correct, self.last = one_line(line.partition(":")[2]), None
-        elif self.is_reflecting and line.startswith("- "):
-            self.reflections.append(line[2:])
-        elif self.is_reflecting and self.reflections and line.strip():
-            self.reflections[-1] += f"\n{line}"
-        elif self.last and len(self.last[-1]) < MAX_SAID_CHARS:
-            self.last[-1] += f"\n{line}"
-
-    def said(self) -> list[str]:
-        """Return the texts that distinguish it from the same question in another run."""
-        texts = (text for one in (self.reflections, *self.steps.values()) for text in one)
-        return [self.text, self.section, *(text.strip() for text in texts)]
+            self.correct, self.last = one_line(line.partition(":")[2]), ""
+        elif self.last and (texts := self.told[self.last]) and len(texts[-1]) < MAX_SAID_CHARS:
+            texts[-1] += f"\n{line}" if line.strip() or self.last != "Reflection" else ""
 
 
 @dataclass
 class _Trial:
-    """A trial and its header."""
+    """A trial and its header; `unplaced` questions are outside of any section, so how they ended is unknown."""
 
     number: int
     questions: list[_Question] = field(default_factory=list)
     unplaced: int = 0
-    """Questions outside of any section, whose outcome is unknown."""
 
 
 def _trials(stream: IO[bytes]) -> Iterator[_Trial]:
     trial: _Trial | None = None
     section = ""
     for line in text_lines(stream):
-        if match := _TRIAL.fullmatch(line):
+        number = line.removeprefix("BEGIN TRIAL ").strip()
+        if line.startswith("BEGIN TRIAL ") and number.isdecimal() and len(number) < 7:
             if trial is not None:
                 yield trial
-            trial, section = _Trial(int(match[1])), ""
+            trial, section = _Trial(int(number)), ""
         elif trial is None:
             continue
-        elif match := _SECTION.fullmatch(line):
-            section = match[1]
-        elif _LIKE_A_SECTION.match(line):
-            section = ""
+        elif "-----" in line[:8] or (
+            "AGENTS" in line[:46] and "---" in line
+        ):  # perhaps a damaged beginning of a section
+            name = line.strip("- ").removeprefix("BEGIN ").removesuffix(" AGENTS")
+            section = name if name in _SECTIONS else ""
         elif line.startswith("Question:") and not section:
             trial.unplaced += 1
         elif line.startswith("Question:"):
@@ -345,24 +304,23 @@ def _trials(stream: IO[bytes]) -> Iterator[_Trial]:
 
 
 def _answered(question: _Question, number: int, later: _Question | None, trial: int) -> BuildTask:
-    thoughts, actions, observations = question.steps.values()
+    reflections, thoughts, actions, observations = question.told.values()
     is_correct = question.section == "CORRECT"
     is_denied = observations[-1:] and "INCORRECT" in observations[-1]
-    answer = next((match[1] for action in reversed(actions) if (match := _ANSWER.search(action))), "")
+    given = (action.partition("Finish[")[2].rpartition("]")[0] for action in reversed(actions))
+    answer = next(filter(None, given), "")
     texts = [f"Answered: {answer}" if answer else f"Gave no answer in {len(actions)} steps", *thoughts[-1:]]
     texts += observations[-1:] if answer else []
     texts += [f"Correct answer: {question.correct}"] if question.correct else []
-    is_new = later is not None and not is_correct and len(later.reflections) > len(question.reflections)
-    return BuildTask(
-        task_id=f"question-{number}",
-        agent_name=_AGENT,
-        description=one_line(question.text),
-        reasoning=cleaned(question.reflections[-1], MAX_SAID_CHARS) if question.reflections else "",
+    reflected = later.told["Reflection"] if later and not is_correct else []
+    return _tried(
+        f"question-{number}",
+        trial,
+        one_line(question.text),
+        "failure" if not is_correct else "success" if answer and not is_denied else "partial",
+        reasoning=cleaned(reflections[-1], MAX_SAID_CHARS) if reflections else "",
         output=cleaned("\n".join(texts), MAX_SAID_CHARS),
-        outcome="failure" if not is_correct else "success" if answer and not is_denied else "partial",
-        lesson=cleaned(later.reflections[-1], MAX_SAID_CHARS) if is_new and later is not None else "",
-        occurred_at=undated(trial),
-        attempt=trial,
+        lesson=cleaned(reflected[-1], MAX_SAID_CHARS) if len(reflected) > len(reflections) else "",
     )
 
 
@@ -379,28 +337,26 @@ class TauBenchReader(FileReader):
 
     def entry(self, value: Any) -> Part:
         """Return a trial of a task."""
-        data = value if isinstance(value, dict) else {}
-        messages, reward, trial = data.get("traj"), data.get("reward"), data.get("trial")
+        data = as_dict(value)
+        messages, reward, number = data.get("traj"), data.get("reward"), data.get("trial")
         task = named(data.get("task_id"), "")
         if not task or not isinstance(messages, list) or not isinstance(reward, int | float):
             raise ValueError("not a trial with task_id, reward and traj")
-        number = trial if isinstance(trial, int) and not isinstance(trial, bool) and 0 <= trial < 10**6 else 0
+        number = number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 10**6 else 0
         messages = messages[:_MAX_MESSAGES]
         heard = [message for message in messages if isinstance(message, dict)]
-        outcome: TaskOutcome = "success" if reward >= 1 else "failure"
-        when = undated(number)
-        calls = list(_calls(heard, when))
+        outcome = _ended(well=reward >= 1)
+        calls = list(_calls(heard, number))
         users, agents = ([_text(one) for one in heard if one.get("role") == role] for role in ("user", "assistant"))
         last = next(filter(None, reversed(agents)), "")
-        whole = BuildTask(
-            task_id=f"task-{task}",
+        whole = _tried(
+            f"task-{task}",
+            number,
+            one_line(next(iter(users), "")) or f"Task {task}",
+            outcome,
             agent_name="assistant",
-            description=one_line(next(iter(users), "")) or f"Task {task}",
             output=f"Reward {float(reward):g}. {last}".strip(),
-            outcome=outcome,
-            lesson=_missed(_expected(data.get("info")), calls) if outcome == "failure" else "",
-            occurred_at=when,
-            attempt=number,
+            lesson=_missed(_expected(as_dict(data.get("info"))), calls) if outcome == "failure" else "",
         )
         return _trial(
             run_id(f"tau-task-{task}-trial-{number}", value),
@@ -408,7 +364,7 @@ class TauBenchReader(FileReader):
             self.project_id,
             problem=_unread(messages, heard),
             build_outcome=outcome,
-            user_interventions=list(_said(heard, when)),
+            user_interventions=list(_said(heard, undated(number))),
         )
 
 
@@ -423,18 +379,15 @@ def _unread(messages: list[Any], heard: list[dict[str, Any]]) -> str | None:
 
 def _called(message: dict[str, Any]) -> list[Any]:
     """Return the tool calls of an assistant's message."""
-    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
-    return calls if isinstance(calls, list) else []
+    return as_list(message.get("tool_calls")) if message.get("role") == "assistant" else []
 
 
-def _expected(info: object) -> list[str] | None:
+def _expected(info: dict[str, Any]) -> list[str] | None:
     """Return the right actions as calls; None if the results do not name them."""
-    info = info if isinstance(info, dict) else {}
     for part in (info.get("task"), info.get("reward_info")):
-        actions = part.get("actions") if isinstance(part, dict) else None
+        actions = as_dict(part).get("actions")
         if isinstance(actions, list) and all(isinstance(action, dict) for action in actions):
-            given = [(action.get("name"), action.get("kwargs", action.get("arguments"))) for action in actions]
-            return [cleaned(f"{named(name, 'tool')}({_arguments(told)})", MAX_SAID_CHARS) for name, told in given]
+            return [cleaned(_call(one, one.get("kwargs", one.get("arguments"))), MAX_SAID_CHARS) for one in actions]
     return None
 
 
@@ -452,32 +405,32 @@ def _missed(expected: list[str] | None, calls: list[BuildTask]) -> str:
     return cleaned(" ".join(parts), MAX_SAID_CHARS)
 
 
-def _calls(messages: list[dict[str, Any]], when: str) -> Iterator[BuildTask]:
+def _calls(messages: list[dict[str, Any]], trial: int) -> Iterator[BuildTask]:
     """Yield a task per tool call, with the first answer that follows."""
     answers: dict[str, list[tuple[int, str]]] = {}
     for place, message in enumerate(messages):
-        call_id = named(message.get("tool_call_id"), "")
-        if message.get("role") == "tool" and call_id:
+        if message.get("role") == "tool" and (call_id := named(message.get("tool_call_id"), "")):
             answers.setdefault(call_id, []).append((place, cleaned(message.get("content"), MAX_OUTPUT_CHARS)))
-    number = 0
-    for place, message in enumerate(messages):
-        for call in _called(message):
-            function = call.get("function") if isinstance(call, dict) else None
-            if not isinstance(function, dict):
-                continue
-            output = next((text for at, text in answers.get(named(call.get("id"), ""), ()) if at > place), "")
-            command = f"{named(function.get('name'), 'tool')}({_arguments(function.get('arguments'))})"
-            yield BuildTask(
-                task_id=f"call-{number}",
-                agent_name="assistant",
-                description=one_line(command),
-                command=cleaned(command, MAX_SAID_CHARS),
-                reasoning=_text(message),
-                output=output,
-                outcome="failure" if output.startswith("Error") else "success",
-                occurred_at=when,
-            )
-            number += 1
+    calls = [(place, message, as_dict(call)) for place, message in enumerate(messages) for call in _called(message)]
+    calls = [one for one in calls if isinstance(one[2].get("function"), dict)]
+    for number, (place, message, call) in enumerate(calls):
+        output = next((text for at, text in answers.get(named(call.get("id"), ""), ()) if at > place), "")
+        command = _call(call["function"], call["function"].get("arguments"))
+        yield _tried(
+            f"call-{number}",
+            trial,
+            one_line(command),
+            _ended(well=not output.startswith("Error")),
+            agent_name="assistant",
+            attempt=None,
+            command=cleaned(command, MAX_SAID_CHARS),
+            reasoning=_text(message),
+            output=output,
+        )
+
+
+def _call(function: dict[str, Any], given: object) -> str:
+    return f"{named(function.get('name'), 'tool')}({_arguments(given)})"
 
 
 def _arguments(given: object) -> str:
@@ -542,14 +495,14 @@ class TrajectoryReader(FileReader):
                 yield Part(None, 1, str(error), f"step {number}")
         if steps and not tasks:
             return
-        info = info if isinstance(info := data.get("info"), dict) else {}
+        info = as_dict(data.get("info"))
         places = (info.get("instance_id"), data.get("instance_id"), data.get("environment"))
         fields = {
             "build_id": f"{named(self.path.name.removesuffix('.gz').removesuffix('.traj'), 'run')}@{document.mark[:8]}",
             "project_id": self._named or next(filter(None, map(_repository, places)), self.project_id),
             "tasks": tasks,
             "build_summary": _asked(data.get("history")),
-            "build_outcome": _ended(info, tasks),
+            "build_outcome": _outcome_of(info, tasks),
             "started_at": changed_at(self.path),
             "completed_at": changed_at(self.path),
             "source": "trajectory",
@@ -590,12 +543,12 @@ def went_wrong(action: str, observation: str) -> bool:
     verbs = _verbs(action)
     if not _SHOWS.isdisjoint(verbs) or verbs[0].startswith(("scroll_", "search_")):
         return _REFUSED.search(observation[:400]) is not None
-    return bool(_WENT_WRONG.search(observation) or _REFUSED.search(observation))
+    return any(pattern.search(observation) for pattern in (_WENT_WRONG, _REFUSED, VERDICT))
 
 
 def _asked(history: object) -> str:
     """Return the agent's task: the issue's text, else the user's first message that is not a demonstration."""
-    for message in history[:20] if isinstance(history, list) else ():
+    for message in as_list(history)[:20]:
         if isinstance(message, dict) and message.get("role") == "user" and not message.get("is_demo"):
             text = _ISSUE.sub("", _text(message), count=1)
             return "\n".join(text.strip().splitlines()[:20])
@@ -621,7 +574,7 @@ def _repository(name: object) -> str:
     return match[1] if match else ""
 
 
-def _ended(info: dict[str, Any], tasks: list[BuildTask]) -> TaskOutcome:
+def _outcome_of(info: dict[str, Any], tasks: list[BuildTask]) -> TaskOutcome:
     status = info.get("exit_status")
     if isinstance(status, str) and status:
         if not status.startswith("submitted") or not info.get("submission"):

@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
-from memgraph.extraction.readers.commits import MERGED_REQUEST, bare, kind_of, without_kind
-from memgraph.extraction.rules.findings import Finding, composed, quoted_task
-from memgraph.extraction.rules.prose import LEAST_WORDS, prose_of
-from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.trials import from_trial
+from memgraph.extraction.readers.commits import bare, kind_of, merged_request, without_kind
+from memgraph.extraction.rules.findings import LEAST_WORDS, Finding, composed, placed, prose_of, quoted_task
+from memgraph.extraction.rules.sessions import from_session, from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
@@ -19,7 +17,7 @@ from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 from memgraph.text.cutting import cut
-from memgraph.text.words import content_words, is_bot, overlap
+from memgraph.text.words import content_words, is_bot, overlap, words_of
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
@@ -32,7 +30,7 @@ _BREAKS = re.compile(r"\A\w[\w-]{0,40}(?:\([^()\n]{1,60}\))?!: |^BREAKING[ -]CHA
 """The marks of https://www.conventionalcommits.org/en/v1.0.0."""
 _OF_VERSIONS: tuple[CommitKind, ...] = ("dependency", "release")
 """Kinds of commits whose text is that of another project, or of what is in a release."""
-_RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
+_RETRIES = frozenset("retry retried rerun re-run again attempt".split())
 
 
 class RuleExtractor:
@@ -40,16 +38,7 @@ class RuleExtractor:
 
     Salience, from high to low: a failure with its error; statements of the user; a recovery; an explained change, the longer the more
     salient. What nobody explains (see `prose.LEAST_WORDS`), what a bot made and what a merge repeats is skipped. A candidate's key names
-    its task and kind, so it is stable when the log grows.
-
-    Parameters
-    ----------
-    limit : int
-        Maximum number of candidates per log, a safety limit: the pipeline selects from those not yet consumed.
-
-    Notes
-    -----
-    Deterministic; linear in the size of the log.
+    its task and kind, so it is stable when the log grows. Deterministic; linear in the size of the log.
     """
 
     def __init__(self, *, limit: int = MAX_CANDIDATES) -> None:
@@ -57,23 +46,20 @@ class RuleExtractor:
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
         """Return at most `limit` candidates, most salient first, ties in the order of the log."""
-        findings = list(_RULES.get(build_log.source, _from_build)(build_log))
-        findings.sort(key=lambda finding: -finding.salience)
-        candidates: list[Candidate] = []
-        seen: set[str] = set()
-        for finding in findings:
+        rules = _RULES.get(build_log.source, _from_build)
+        candidates: dict[str, Candidate] = {}
+        for finding in sorted(rules(build_log), key=lambda finding: -finding.salience):
             if len(candidates) == self._limit:
                 break
             memory = composed(finding, build_log)
-            said = canonical_name(memory.content)
-            if said not in seen:
-                seen.add(said)
-                candidates.append(Candidate(key=finding.key[:400], memory=memory, is_stated=finding.said is not None))
-        return ExtractionResult(candidates=candidates, extractor="rules")
+            found = Candidate(key=finding.key[:400], memory=memory, is_stated=finding.said is not None)
+            candidates.setdefault(canonical_name(memory.content), found)
+        return ExtractionResult(candidates=list(candidates.values()), extractor="rules")
 
 
 def _from_build(log: BuildEventLog) -> Iterator[Finding]:
-    yield from _from_interventions(log)
+    for place, said in placed(log.user_interventions[:_MAX_TASKS]):
+        yield from _from_intervention(said, place)
     yield from _from_tasks(log)
     yield from _from_summary(log)
 
@@ -126,19 +112,17 @@ def title_of(task: BuildTask) -> str:
 def _from_task(task: BuildTask, log: BuildEventLog) -> Finding | None:
     if task.outcome == "failure":
         errors, command = tuple(_errors_of(task)), " ".join(task.command.split())[:_MAX_COMMAND_CHARS]
-        failed = ActionStep(t=0.0, action=command, error=next(iter(errors), "failed")) if command else None
-        done = (failed,) if failed else ()
+        done = (ActionStep(t=0.0, action=command, error=next(iter(errors), "failed")),) if command else ()
         return _found("failure", 10.0, task, "a task failed", errors=errors, actions=done)
     if task.outcome == "partial":
-        errors = tuple(error_lines(task.output))
-        return _found("partial", 6.0, task, "a task was only partly done", errors=errors)
+        return _found("partial", 6.0, task, "a task was only partly done", errors=tuple(error_lines(task.output)))
     return None if log.trust_class == "tool" else _explained(task)
 
 
 def _explained(task: BuildTask) -> Finding | None:
     """Return a change whose author explains it in at least `LEAST_WORDS` words of prose, with the whole text."""
     title, body = task.description, task.output
-    if MERGED_REQUEST.match(title):  # its body begins with the request's title
+    if merged_request(title):  # its body begins with the request's title
         title, _, body = body.partition("\n")
     told, words = prose_of(body)
     if words < LEAST_WORDS or task.kind in _OF_VERSIONS:
@@ -201,19 +185,10 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
     if overlap(words, its) >= _SAME_TASK_OVERLAP:
         return True
     same_files = not set(task.files_changed[:500]).isdisjoint(failed.files_changed[:500])
-    is_retry = (
-        _RETRY.search(task.description[:300]) is not None
-        or kind_of(title_of(task), (), undoes=False, closes=False) == "fix"
-    )
-    return len(words & its) >= (1 if same_files else 2) and (same_files or is_retry)
-
-
-def _from_interventions(log: BuildEventLog) -> Iterator[Finding]:
-    at: dict[str, int] = {}
-    for intervention in log.user_interventions[:_MAX_TASKS]:
-        ordinal = at[intervention.timestamp] = at.get(intervention.timestamp, -1) + 1
-        place = f"user@{intervention.timestamp}" + (f"#{ordinal}" if ordinal else "")
-        yield from _from_intervention(intervention, place)
+    if len(words & its) < (1 if same_files else 2):
+        return False
+    is_fix = kind_of(title_of(task), (), undoes=False, closes=False) == "fix"
+    return same_files or is_fix or not _RETRIES.isdisjoint(words_of(task.description[:300]))
 
 
 def _from_intervention(said: UserIntervention, place: str) -> Iterator[Finding]:

@@ -1,16 +1,38 @@
-"""What is worth remembering in an agent's session: the user's statements, and the facts of its runs."""
+"""What is worth remembering in an agent's session, and in repeated trials.
+
+Of a session these are the user's statements and facts of its runs: what failed and worked later, what kept failing, which commands work here,
+how a task was solved. Runs are read from commands, outcomes, error messages and files alone; no sentence of the agent is. What ended a failure is
+an edit between it and the success of the same command, or else what its error names: a command that was run between them, or what changed in the
+command itself. Of trials it is what failed and which lesson was drawn, and which lesson then led to success.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
-from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.runs import failures, repeated, solved, steps_of
+from memgraph.extraction.error_text import (
+    error_lines,
+    failure_fingerprint,
+    first_lines,
+    normalised_error,
+    task_fingerprint,
+)
+from memgraph.extraction.readers.trials import changes_nothing
+from memgraph.extraction.rules.findings import Finding, placed
 from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
-from memgraph.extraction.statements import steps_in
-from memgraph.model.build import BuildEventLog, UserIntervention
+from memgraph.extraction.statements import sentences, steps_in
+from memgraph.model.base import MAX_NAME_CHARS
+from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
+from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
@@ -39,12 +61,9 @@ def from_session(log: BuildEventLog) -> Iterator[Finding]:
 
 def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     """Yield the user's statements that hold beyond the session, without those taken back later, and what the user refused with which words."""
-    at: Counter[str] = Counter()
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
-    for said in log.user_interventions[:_MAX_TURNS]:
-        place = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
-        at[said.timestamp] += 1
+    for place, said in placed(log.user_interventions[:_MAX_TURNS]):
         if len(said.action) > _MAX_PASTED_CHARS:
             continue  # pasted text
         if chosen := _chosen(said):
@@ -96,3 +115,470 @@ def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:
     words = own.replace("\n", " ")
     is_own = all(" ".join(step.split()) in words for step in steps)
     return is_own and any(_TELLS_HOW.search(line) for line in (*around, steps[0]) if line.strip("-*• ") in words)
+
+
+_MAX_STEPS = 20_000
+_MAX_COMMAND_CHARS = 160
+_MAX_PARSED_CHARS = 400
+_MAX_LINE_CHARS = 100
+_MAX_PROCEDURE_STEPS = 10
+_MAX_FILES = 3
+_MAX_ACTS = 2
+_NEAR_STEPS = 40
+"""Maximum number of steps between a failure and its success."""
+_SIGN_WORDS = 3
+_REPEATED = _LEAST_STEPS = 3
+_EVERYWHERE = frozenset(
+    str.split(
+        "ls cd pwd cat head tail less more grep rg egrep find fd find_file search_dir search_file open goto scroll_up scroll_down file strings wc which "
+        "type echo printf date whoami env printenv tree stat du df ps jq sed awk sleep true xxd hexdump history man help think submit exit exit_cost "
+        "exit_forfeit git rm mkdir cp mv chmod kill pkill touch"
+    )
+)
+"""Programs that are the same in every project, and most of which only look around: their runs teach nothing."""
+_PREPARE = frozenset({"cd", "source", ".", "export", "set"})
+_RUNNERS = frozenset(str.split("sudo time env timeout uv poetry pipenv hatch rye pdm npx bundle exec run"))
+_OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
+_HIDES = frozenset({"||", "|", ";"})
+"""Operators after which the exit code is that of another command."""
+_NAME = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a session, with cached properties."""
+
+    task: BuildTask
+    place: int
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words and operators of the command's first line, and all that follows it as one more word."""
+        text = self.task.command[:8_000].strip()
+        line, _, rest = text.partition("\n")
+        lexer = shlex.shlex(line[:_MAX_PARSED_CHARS], posix=True, punctuation_chars=True)
+        lexer.whitespace_split, lexer.commenters = True, ""
+        try:
+            words = list(lexer)
+        except ValueError:  # an open quotation
+            words = line[:_MAX_PARSED_CHARS].split()
+        return (*words, *filter(None, [line[_MAX_PARSED_CHARS:] + rest]))
+
+    @cached_property
+    def essence(self) -> tuple[str, ...]:
+        """What it runs: without directory, settings and options, and without what only shows some of the output."""
+        parts: list[str] = []
+        part: list[str] = []
+        is_shown = False
+        for word in (*self.words, ";"):
+            if word not in _OPERATORS:
+                part.append(word)
+                continue
+            if not is_shown and (kept := _bare(part)):
+                parts += ["&&", *kept]
+            part, is_shown = [], word == "|"
+        return tuple(parts[1:])
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The program's name, with its subcommand."""
+        return self.essence[: 2 if self.essence[1:2] and self.essence[1].isidentifier() else 1]
+
+    @property
+    def edits(self) -> bool:
+        """Whether it edits files."""
+        return bool(self.task.files_changed)
+
+    @property
+    def creates(self) -> bool:
+        """Whether it writes a whole file."""
+        return self.edits and self.task.description[:10].partition(" ")[0].casefold() in {"write", "create"}
+
+    @cached_property
+    def runs(self) -> bool:
+        """Whether it runs a program of the project, or writes a file by a command."""
+        if self.edits or not self.essence:
+            return False
+        names = {word for before, word in zip(("&&", *self.essence), self.essence, strict=False) if before == "&&"}
+        return not names <= _EVERYWHERE or _writes(self.words)
+
+    @property
+    def worked(self) -> bool:
+        """Whether it succeeded."""
+        return self.task.outcome == "success"
+
+    @property
+    def is_seen_to_work(self) -> bool:
+        """Whether it succeeded, and a success whose exit code is that of another command prints no error."""
+        return self.worked and (_HIDES.isdisjoint(self.words) or not error_lines(self.task.output, limit=1))
+
+    @cached_property
+    def errors(self) -> list[str]:
+        """The lines that say what failed."""
+        return error_lines(self.task.output) or first_lines(self.task.output)
+
+    @property
+    def shown(self) -> str:
+        """The command as a memory shows it, in whatever directory it was run."""
+        line = self.task.command.strip().partition("\n")[0][: _MAX_PARSED_CHARS * 20]
+        while line.startswith("cd ") and "&&" in line:
+            line = line.partition("&&")[2].strip()
+        return f"`{short(line)}`"
+
+
+def steps_of(tasks: Sequence[BuildTask]) -> list[Step]:
+    """Return the steps of a session, in order."""
+    return [Step(task, place) for place, task in enumerate(tasks[:_MAX_STEPS])]
+
+
+def failures(steps: Sequence[Step]) -> Iterator[Finding]:
+    """Yield what failed and worked later, with what ended it, and what failed several times with the same error and never worked.
+
+    An error that strikes unrelated programs of a session is the machine's: it says nothing of them.
+    """
+    created = _created(steps)
+    struck: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    failed: dict[tuple[str, ...], list[Step]] = {}
+
+    def is_its_own(one: Step) -> bool:
+        return all(len(struck[sign]) == 1 for sign in _signs(one))
+
+    for step in steps:
+        if not step.runs:
+            continue
+        if step.task.outcome == "failure":
+            failed.setdefault(step.essence, []).append(step)
+            for sign in _signs(step):
+                struck[sign].add(step.essence[0])
+        elif step.essence in failed and step.is_seen_to_work:
+            before = failed.pop(step.essence)
+            found = _recovered(steps, before, step, created) if step.place - before[-1].place <= _NEAR_STEPS else None
+            if found and (found.resolution or is_its_own(before[-1])):
+                yield found
+    for before in failed.values():
+        same = _same(before)
+        if len(same) > 1 and is_its_own(same[-1]):
+            last = same[-1]
+            attempt = Attempt(tried=last.shown, attempts=len(same), last_error=last.errors[0])
+            reason = "a step failed and never worked in the session"
+            key = f"{last.task.task_id[:380]}:failure"
+            yield Finding(
+                "failure", 8.0, key, last.task.command, reason, last.task, errors=tuple(last.errors), attempt=attempt
+            )
+
+
+def _same(failed: Sequence[Step]) -> list[Step]:
+    """Return the attempts that failed with the error of the last one; none if that has no error."""
+    prints = [failure_fingerprint(one.errors[0]) if one.errors else "" for one in failed]
+    return [one for one, its in zip(failed, prints, strict=True) if its and its == prints[-1]]
+
+
+def _signs(failed: Step) -> set[tuple[str, ...]]:
+    """Return the words of an error, three by three: programs put their own names, and those of files, around what the system says."""
+    words = normalised_error(next(iter(failed.errors), "")).split()
+    return {
+        tuple(words[place : place + _SIGN_WORDS])
+        for place in range(max(len(words) - _SIGN_WORDS + 1, min(len(words), 1)))
+    }
+
+
+def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
+    """Return that what failed worked later, and what ended it, where that is known; None of a failure without an error, or in the wrong directory."""
+    same = _same(failed)
+    if not same or "cd" in normalised_error(same[-1].errors[0]).split()[:3]:
+        return None
+    last, error = same[-1], same[-1].errors[0]
+    named, known = _names(error), set(last.words)
+    between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
+    edits, files = _edits(between, created)
+    acts = [one for one in between if one.runs and one.program != last.program]
+    acts = [one for one in acts if not named.isdisjoint(_names(" ".join(set(one.words) - known)))]
+    done = ran = ", then ".join(list(dict.fromkeys(one.shown for one in acts))[:_MAX_ACTS])
+    how: Worked = "after"
+    if files:
+        how, done = "edit", ", ".join(files[:_MAX_FILES])
+        changed = " ".join(filter(None, map(changed_by, edits))) if len(edits) <= _MAX_ACTS else ""
+        ran = f"Edited {done}{f' and ran {ran}' if ran else ''}. {changed}".strip()
+    elif not ran and not named.isdisjoint(_names(" ".join(known.symmetric_difference(worked.words)))):
+        how, done = "instead", "" if worked.shown.strip("`") in last.shown else worked.shown
+    scratch = {_base(file) for file in created}
+    if not done and not scratch.isdisjoint(map(_base, known)):
+        return None
+    return Finding(
+        "recovery",
+        9.0,
+        f"{worked.task.task_id[:380]}:recovery",
+        worked.task.command,
+        "what failed worked later in the session",
+        worked.task.model_copy(update={"files_changed": files}),
+        errors=(error,),
+        earlier=same[0].task,
+        attempt=Attempt(
+            tried=last.shown, attempts=len(same) + 1, last_error=error[:200], worked_how=how, worked=done or None
+        ),
+        resolution=ran or done or None,
+    )
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _edits(steps: Sequence[Step], created: set[str]) -> tuple[list[Step], list[str]]:
+    """Return the edits that worked, and their files, without those that the session created: these are its scratch."""
+    edits = [step for step in steps if step.worked and not created.issuperset(step.task.files_changed)]
+    return edits, list(dict.fromkeys(file for step in edits for file in step.task.files_changed if file not in created))
+
+
+def _created(steps: Sequence[Step]) -> set[str]:
+    return {file for step in steps if step.creates for file in step.task.files_changed}
+
+
+def repeated(steps: Sequence[Step]) -> Iterator[Finding]:
+    """Yield commands of one line that were run repeatedly and worked: how something is done in this project."""
+    worked = [step for step in steps if step.runs and step.worked]
+    counts = Counter(step.task.command.strip() for step in worked)
+    for command, times in counts.most_common(5):
+        if times < _REPEATED:
+            return
+        if "\n" in command or len(command.split()) < 2 or len(command) > _MAX_COMMAND_CHARS:
+            continue
+        last = next(step for step in reversed(worked) if step.task.command.strip() == command)
+        named = last.task.description.partition(":")[2].strip()
+        purpose = named if named and not command.startswith(named[:20]) else ""
+        yield Finding(
+            "procedure",
+            6.5,
+            f"command {failure_fingerprint(command)}:procedure",
+            purpose or command,
+            "a command was repeated and worked",
+            last.task,
+            told=f"Command that works here{f' ({purpose})' if purpose else ''}: `{command}`",
+        )
+
+
+def solved(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
+    """Yield how the task of a session that ended well was solved: what was edited, and the steps that worked as its action log."""
+    acted = [step for step in steps if step.worked and (step.edits or step.runs)]
+    edits, files = _edits(acted, _created(steps))
+    asked = sentences(log.build_summary.partition("\n")[0])
+    lines = [f"edit {', '.join(step.task.files_changed[:2])}" if step.edits else step.shown for step in acted]
+    lines = [line for before, line in zip(["", *lines], lines, strict=False) if line != before]
+    if len(lines) < _LEAST_STEPS or len(edits) == len(acted) or not (asked and edits):
+        return
+    if len(lines) > _MAX_PROCEDURE_STEPS:
+        lines = [*lines[:2], *lines[2 - _MAX_PROCEDURE_STEPS :]]
+    goal = asked[0][:200]
+    told = f"How “{goal}” was solved: edited {', '.join(files[-_MAX_FILES:])}. {changed_by(edits[-1])}".strip()
+    actions = tuple(ActionStep(t=float(number), action=line) for number, line in enumerate(lines))
+    reason = "a session ended well; these changes led there"
+    key, task = "session:procedure", edits[-1].task
+    yield Finding("procedure", 7.0, key, goal, reason, task, actions=actions, goal=goal, told=told)
+
+
+def changed_by(edit: Step) -> str:
+    """Return what an edit of one line replaced by what."""
+    lines = edit.task.command.splitlines()[1:]
+    before, after = ([line[2:].strip() for line in lines if line[:2] == sign] for sign in ("- ", "+ "))
+    old, new = (
+        [line for line in part if line and line not in other] for part, other in ((before, after), (after, before))
+    )
+    if len(old) > 1 or len(new) != 1 or any(len(line) > _MAX_LINE_CHARS for line in (*old, *new)):
+        return ""
+    file = edit.task.files_changed[0]
+    return f"In {file}, `{old[0]}` became `{new[0]}`." if old else f"In {file}, `{new[0]}` was added."
+
+
+def short(command: str) -> str:
+    """Return a command as a memory shows it."""
+    return cut(command, _MAX_COMMAND_CHARS, keep_space=True)
+
+
+def _bare(part: Sequence[str]) -> list[str]:
+    """Return the words of one command without settings before it, what runs it, its options and where its output goes."""
+    words = list(part)
+    while words and (
+        words[0] in _RUNNERS
+        or words[0][:1].isdigit()
+        or (words[0].partition("=")[0].isidentifier() and "=" in words[0])
+    ):
+        del words[0]
+    if not words or words[0] in _PREPARE:
+        return []
+    name = words[0].rsplit("/", 1)[-1]
+    found = [name.rstrip("0123456789.") or name]
+    for before, word in pairwise(words):
+        if word.strip("<>&") == "":
+            found = found[:-1] if len(found) > 1 and before.isdigit() else found
+        elif before.strip("<>&") and not word.startswith("-"):
+            found.append(word)
+    return found
+
+
+def _writes(words: Sequence[str]) -> bool:
+    """Return whether a command writes a file: by its output, or in place."""
+    into = {after for word, after in pairwise(words) if word in {">", ">>", "tee"}}
+    return bool(into - {"/dev/null"}) or ("sed" in words and any(word.startswith("-i") for word in words))
+
+
+def _names(text: str) -> set[str]:
+    """Return the words of a text that may name something, also as parts of names, without the endings of plurals."""
+    return {word.rstrip("s") for word in _NAME.findall(text[:4_000].replace("_", " ").casefold())} - {"error"}
+
+
+_MAX_TASKS = 20_000
+_MAX_ACTIONS = 40
+_MAX_NAMES = 12
+_MAX_LESSON_CHARS = 440
+_MAX_PROVEN_CHARS = 200
+_MAX_RESULT_CHARS = 200
+_MAX_WHAT_CHARS = 480
+_MAX_READ_CHARS = 4_000
+_SAME_LESSON = 0.8
+_MAX_ARGUMENT_CHARS = 40
+_PREAMBLE = re.compile(
+    r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
+    re.DOTALL | re.MULTILINE,
+)
+"""Of code: what repeats the task, what every solution begins with, and comments, which in one line would swallow what follows."""
+
+
+def from_trial(log: BuildEventLog) -> Iterator[Finding]:
+    """Yield lessons, and successes that acted on one; of a trial with tool calls also what these teach.
+
+    A trial that fails although it acted on a lesson is a failure, too, also where no new lesson was drawn from it.
+    """
+    calls = [task for task in log.tasks[:_MAX_TASKS] if task.command]
+    asked = " ".join(said.action for said in log.user_interventions[:4])
+    in_vain = [task.reasoning for task in log.tasks[:_MAX_TASKS] if task.reasoning and task.outcome != "success"]
+    for task in log.tasks[:_MAX_TASKS]:
+        if task.command:
+            continue
+        what = ended(
+            whole_sentences(" ".join((asked or task.description)[:_MAX_READ_CHARS].split()), _MAX_WHAT_CHARS),
+            ends=".!?…",
+            closing="",
+        )
+        if task.lesson and not _was_in_vain(task.lesson, in_vain) and (lesson := _ending(task.lesson)):
+            yield _lesson_of(task, what, lesson)
+        elif task.outcome == "success" and task.reasoning:
+            yield _success_of(task, what)
+        elif task.outcome == "success" and _changes(calls):
+            yield _solution_of(task, what, calls)
+        elif task.outcome != "success" and (calls or asked or task.reasoning.strip() or _errors_of(task)):
+            yield _failure_of(task, what, calls, is_conversation=bool(calls or log.user_interventions))
+
+
+def _was_in_vain(lesson: str, in_vain: Sequence[str]) -> bool:
+    """Return whether a later trial, or an earlier one, acted on this lesson and failed again: that trial tells it."""
+    words = set(content_words(lesson))
+    return any(len(words & set(content_words(one))) >= _SAME_LESSON * max(len(words), 1) for one in in_vain)
+
+
+def _errors_of(task: BuildTask) -> tuple[str, ...]:
+    """Return the error that a trial ended with; the text of its task is none."""
+    return tuple(error_lines(_PREAMBLE.sub(" ", task.output[-_MAX_READ_CHARS:]), limit=1))
+
+
+def _lesson_of(task: BuildTask, what: str, lesson: str) -> Finding:
+    followed = _ending(task.reasoning, _MAX_PROVEN_CHARS)
+    attempt = _attempt(task, what, lesson=lesson, acted_on=followed)
+    reason = "a lesson was drawn from a failed trial"
+    same = task_fingerprint(task.description)
+    return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, attempt=attempt, fingerprint=same)
+
+
+def _success_of(task: BuildTask, what: str) -> Finding:
+    result = cut(" ".join(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]).split()), _MAX_RESULT_CHARS)
+    # the lesson itself is kept as well: what is new is what came of it
+    lesson = _ending(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS)
+    attempt = _attempt(task, what, acted_on=lesson, result=result)
+    reason = "a trial succeeded after a lesson"
+    return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, attempt=attempt)
+
+
+def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
+    """Return which tools a success called, and which call changed something last."""
+    decisive = f"In the end, `{_tools_of(_changes(calls)[-1:])[0]}` was called."
+    attempt = _attempt(task, what, tools_called=_tools_of(calls), explained=decisive)
+    key = f"{task.task_id[:380]}:solution"
+    return Finding("solution", 6.5, key, what, "a trial succeeded", task, attempt=attempt, actions=_actions(calls))
+
+
+def _changes(calls: Sequence[BuildTask]) -> list[BuildTask]:
+    """Return the calls that changed something."""
+    return [call for call in calls if call.outcome == "success" and not changes_nothing(call.command)]
+
+
+def _attempt(task: BuildTask, what: str, **told: Any) -> Attempt:
+    known = {name: value for name, value in told.items() if value != ""}
+    return Attempt(asked=what, attempt=task.attempt, attempts=task.attempts, **known)
+
+
+def _tools_of(calls: Sequence[BuildTask]) -> list[str]:
+    names = (call.description.split("(", 1)[0].strip()[:MAX_NAME_CHARS] for call in calls)
+    return list(dict.fromkeys(filter(None, names)))[:_MAX_NAMES]
+
+
+def _actions(calls: Sequence[BuildTask]) -> tuple[ActionStep, ...]:
+    """Return which tools were called, in order; the same one several times in a row is one step."""
+    steps: list[ActionStep] = []
+    for call in calls:
+        name = call.description.split("(", 1)[0].strip()[:200]
+        error = next(iter(error_lines(call.output, limit=1)), None) if call.outcome == "failure" else None
+        if steps and steps[-1].action == name:
+            steps[-1] = steps[-1].model_copy(update={"error": error})  # the last of them counts
+        else:
+            steps.append(ActionStep(t=float(len(steps)), action=name, error=error))
+    return tuple(steps[:_MAX_ACTIONS])
+
+
+def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], *, is_conversation: bool) -> Finding:
+    """Return a failure from which nobody drew a lesson: what was asked, what was done, and what was wrong with it."""
+    wrong = [call for call in calls if call.outcome == "failure"]
+    errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in _errors_of(failed))
+    counts = {"calls": len(calls), "failed_calls": len(wrong)} if is_conversation else {}
+    attempt = _attempt(
+        task,
+        what,
+        acted_on=_ending(task.reasoning),
+        tools_called=_tools_of(calls),
+        last_error=errors[0] if errors else "",
+        explained=_shortfall(calls) if counts else "",
+        **counts,
+    )
+    key, done = f"{task.task_id[:380]}:failure", _actions(calls)
+    same = None if errors else task_fingerprint(task.description)
+    reason = "a trial failed"
+    return Finding(
+        "failure", 8.0, key, what, reason, task, errors=errors, attempt=attempt, actions=done, fingerprint=same
+    )
+
+
+def _shortfall(calls: Sequence[BuildTask]) -> str:
+    """Return what a failed trial had changed when it ended: that was wrong, or not enough."""
+    if not (done := _changes(calls)):
+        return "Nothing was changed, which was not enough."
+    name, _, _ = done[-1].command.partition("(")
+    told = ", ".join(one for one in _arguments_of(done[-1].command) if len(one) <= _MAX_ARGUMENT_CHARS)
+    return f"It ended with `{name}({told})`, which was wrong or not all that was needed."
+
+
+def _arguments_of(call: str) -> list[str]:
+    """Return the arguments of a call, each as it is written."""
+    depth, start, found = 0, 0, []
+    inside = call[:8_000].partition("(")[2].removesuffix(")")
+    for place, sign in enumerate(inside):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            found.append(inside[start:place].strip())
+            start = place + 1
+    return [*found, inside[start:].strip()]
+
+
+def _ending(text: str, limit: int = _MAX_LESSON_CHARS) -> str:
+    """Return the last sentences of a lesson that fit: what was wrong and what is to be done stand behind what happened."""
+    parts = [ended(part, ends=".!?", closing="") for part in sentences(text)]
+    while len(parts) > 1 and len(" ".join(parts)) > limit:
+        del parts[0]
+    return " ".join(parts)

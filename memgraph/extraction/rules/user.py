@@ -25,10 +25,6 @@ from memgraph.text.words import content_words
 StatementKind = Literal["instruction", "statement"]
 
 _MAX_CHARS = 500
-_NAMES = re.compile(
-    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.~-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
-)
-"""Something that can be looked up: code, a path, a number, a quotation."""
 _MAX_STATEMENTS = 6
 _MOST_WORDS = 60
 _MOST_GENERAL_WORDS = 35
@@ -64,7 +60,6 @@ _INCOMPLETE = re.compile(
     re.IGNORECASE,
 )
 """A fragment: what follows or the subject is missing."""
-_QUESTION_TAIL = re.compile(r"\s[-–—]+\s|;\s|,\s(?=(?:so|and|but)\s)|(?<=[!)])\s")
 _HALVES = re.compile(r":\s+|\s[-–—]+\s")
 _CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
@@ -101,7 +96,6 @@ _POINTS_AT_END = re.compile(
 
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
-_PLACED = re.compile(_HERE, re.IGNORECASE)
 _GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
@@ -149,47 +143,33 @@ _STYLE = re.compile(
     r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|"
     rf"use\s{_OTHER}\S{{2,40}}\sfor\s(?:all\s|the\s)?(?:\w+\s)?names\b|(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|keep\s+(?:\w+\s+)?{_PRODUCTS}\s\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
     r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add|delete|remove|push|deploy|install)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
-    r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)",
+    r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)|"
+    r"^(?!(?:all|both|none)\b)(?:anything|everything|whoever|anyone|everyone)\s(?:(?:that|which|who|not|else|said|in|from|with|under|outside|new|old)\s)(?:\S+\s){0,10}?(?:is|are|counts?|goes|go|belongs?|must|should|can|stays?|increments?|means)\s(?!(?:fine|ok|good|working|done|great)\b)\S|"
+    r"^(?:anything|everything|all) else\s\w+\s\S|^(?:nobody|no one)\s(?!knows|is\b|has\b)\w+s\s(?!it\b|this\b|that\b)\S+\s\S",
     re.IGNORECASE,
 )
-"""How to answer and how to write."""
+"""How to answer and how to write, and what holds of all there is."""
 _CONTRASTS = re.compile(
     r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
-    r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S",
-    re.IGNORECASE,
-)
-_REASONED = re.compile(
+    r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S|"
     r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b.{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
-    r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b",
-    re.IGNORECASE,
-)
-_PREFERS = re.compile(
+    r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b|"
     rf"\b(?:i|we)\s(?:really |also |just |only |still |much |usually |generally |strongly |absolutely |typically |do not |don'?t ){{0,3}}(?:"
     rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|"
     r"(?:like|love)\s(?:\w+\s)?[a-z]{4,}s\s\w+\s\S)|\bi(?:'d| would) (?:rather\s+(?!not (?:say|know)\b|see\b)\w+|prefer)\s+\S",
     re.IGNORECASE,
 )
-"""A taste."""
 _DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
-    r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b",
-    re.IGNORECASE,
-)
-_OURS = re.compile(
+    r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b|"
     r"^(?:here\s+|at work\s+|(?:for|in|on)\s(?:\S+\s){1,6}?)?we\s+(?:only |always |never |still |do not |don'?t |no longer |usually |currently |now |also |sometimes |often |generally |mostly |normally |typically |have a |have an |have no )?"
     r"(?!(?:see|get|got|had|did|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
     r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,
 )
-"""What the team does, and does not do."""
 _PERSONAL = re.compile(
     r"^(?:my (?:\w+ ){0,2}?(?:name|e-?mail|address|github|timezone|time zone|team|editor|shell|os|machine|username|handle|laptop|keyboard|browser|role|job|company|language|system|server|setup)\s(?:is|has|uses?|runs?)\s+\S|call me\s+\w|"
     r"i(?:'m| am)\s+(?:on\s+(?:an?\s+)?(?:mac\w*|linux|windows|wsl|ubuntu|arch|debian|fedora|arm|m\d)|colou?r ?blind|dyslexic|new to|the (?:\w+ )?(?:user|owner|maintainer|dev\w*))\b)",
-    re.IGNORECASE,
-)
-_OF_ALL = re.compile(
-    r"^(?!(?:all|both|none)\b)(?:anything|everything|whoever|anyone|everyone)\s(?:(?:that|which|who|not|else|said|in|from|with|under|outside|new|old)\s)(?:\S+\s){0,10}?(?:is|are|counts?|goes|go|belongs?|must|should|can|stays?|increments?|means)\s(?!(?:fine|ok|good|working|done|great)\b)\S|"
-    r"^(?:anything|everything|all) else\s\w+\s\S|^(?:nobody|no one)\s(?!knows|is\b|has\b)\w+s\s(?!it\b|this\b|that\b)\S+\s\S",
     re.IGNORECASE,
 )
 _HOLDS = re.compile(
@@ -203,9 +183,9 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 """In what state something is that has a name."""
-_INSTRUCTS = (_FORBIDS, _ALLOWS, _STYLE, _CONTRASTS, _REASONED, _PREFERS, _OF_ALL)
-_STATES = (_DECIDED, _OURS, _PERSONAL, _HOLDS)
-_HARD = (_DECIDED, _CONTRASTS, _REASONED, _PREFERS, _OURS, _HOLDS)
+_INSTRUCTS = (_FORBIDS, _ALLOWS, _STYLE, _CONTRASTS)
+_STATES = (_DECIDED, _PERSONAL, _HOLDS)
+_HARD = (_DECIDED, _CONTRASTS, _HOLDS)
 """Statements also where the sentence mentions trouble, as their reason."""
 
 _TAKES_BACK = re.compile(
@@ -243,6 +223,8 @@ _PASTED = re.compile(
 _PROMPT = re.compile(
     r"\s*[➜❯λ]\s|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]\s\S|\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] "
 )
+_ADDRESSES = frozenset("i i'm we you my our your let's lets please pls".split())
+"""Words of a line that somebody says in a terminal's output."""
 _REPEATED_CHARS = 40
 """Lines at least this long that occur again were printed by a program."""
 _MOST_LINES_BETWEEN = 4
@@ -289,15 +271,7 @@ _SHOWS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class UserStatement:
-    """What a user's message states.
-
-    Attributes
-    ----------
-    kind : str
-        ``instruction``: how to work; ``statement``: a decision or a fact.
-    text : str
-        One sentence or more, understandable by itself.
-    """
+    """What a user's message states, understandable by itself: how to work (an instruction), or a decision or fact (a statement)."""
 
     kind: StatementKind
     text: str
@@ -311,9 +285,6 @@ def statements_in(message: str) -> list[UserStatement]:
         if not part or any(_kind(quoted[0].strip("\"“”„«»‹›'‘’ ")) for quoted in _QUOTED.finditer(part)):
             before, was_kept = "", False
             continue
-        if _is_question(part):  # "I want X on Y -- is that what you did?"
-            first = _QUESTION_TAIL.split(part, maxsplit=1)[0]
-            part = first if first != part and _kind(first) else part  # noqa: PLW2901
         if _points_elsewhere(part):  # "It works like this: …", "this is odd - …"
             halves = _HALVES.split(part, maxsplit=1)
             part = max(halves, key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
@@ -385,7 +356,9 @@ def _gist_of(text: str) -> _Gist:
         denies,
         takes_back,
         tuple(frozenset(content_words(part)) - _OF_LIFTING for part in lifting),
-        tuple(match[1].strip("`.") for match in _BANS.finditer(text) if _NAMES.search(match[1])),
+        tuple(
+            name for match in _BANS.finditer(text) if not (name := match[1].strip("`.")).isalpha() or not name.islower()
+        ),
     )
 
 
@@ -395,7 +368,7 @@ def _kind(sentence: str) -> StatementKind | None:
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
     polite = _POLITE.match(text)
-    if polite and (_GENERAL.search(_PLACED.sub("", text)) or _FORBIDS.match(text[polite.end() :])):
+    if polite and (_GENERAL.search(text) or _FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _is_question(text):
@@ -451,7 +424,6 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
-_ADDRESSES = re.compile(r"\b(?:i|i'm|we|you|my|our|your|let'?s|please|pls)\b", re.IGNORECASE)
 
 
 def spoken(message: str) -> list[str]:
@@ -493,12 +465,8 @@ def _own_lines(lines: list[str]) -> list[str]:
     for place, line in enumerate(lines):
         before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
-        is_pasted = (
-            (is_shell and not _ADDRESSES.search(line))
-            or place in pasted
-            or _ASIDE in line
-            or (is_hunk and line[:1] in "+-@\\ ")
-        )
+        is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
+        is_pasted = is_pasted or (is_shell and _ADDRESSES.isdisjoint(line.casefold().split()))
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until

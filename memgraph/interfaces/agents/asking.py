@@ -10,7 +10,7 @@ from statistics import fmean
 
 from memgraph.disk.files import open_regular
 from memgraph.errors import SourceError
-from memgraph.extraction.llm.budget import cautious_tokens
+from memgraph.extraction.llm.asking import cautious_tokens
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.interfaces.refusals import one_source
 from memgraph.lifecycle.distillation.orders import MAX_ASKED, sheet_of

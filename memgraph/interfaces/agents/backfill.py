@@ -11,7 +11,7 @@ from pydantic import Field
 
 from memgraph.errors import SourceError
 from memgraph.extraction.readers import TranscriptReader
-from memgraph.extraction.readers.files import files_below
+from memgraph.extraction.readers.source import files_below
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.facade import MemGraph

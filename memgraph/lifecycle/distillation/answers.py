@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from memgraph.errors import InvalidInputError, UnsupportedClaimError
-from memgraph.extraction.llm.claims import Claim
+from memgraph.extraction.llm.claims import Claim, evidence_in
 from memgraph.extraction.secrets import redact_any
-from memgraph.extraction.verification import evidence_in
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.readers.files import end
+from memgraph.extraction.readers.source import end
 from memgraph.extraction.rules.extractor import failed_with, task_name
 from memgraph.extraction.rules.findings import MAX_FILES
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer

@@ -11,8 +11,7 @@ import orjson
 
 from memgraph.config import ConsolidationConfig
 from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
-from memgraph.extraction.default import default_extractor
-from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.extraction.llm.extractor import ModelExtractor, default_extractor
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from memgraph.extraction.llm.claims import Claim
-from memgraph.extraction.verification import evidence_in, item_pattern, may_stand_for, unsupported
+from memgraph.extraction.llm.claims import Claim, evidence_in, item_pattern, may_stand_for, unsupported
 
 
 class Case(NamedTuple):

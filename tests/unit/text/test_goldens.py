@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction.rules.findings import _one_line
-from memgraph.extraction.rules.runs import short
+from memgraph.extraction.rules.sessions import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text

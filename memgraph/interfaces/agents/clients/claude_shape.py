@@ -9,7 +9,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.error_text import error_lines
-from memgraph.extraction.readers.files import one_line, storable_text
+from memgraph.extraction.readers.source import one_line, storable_text
 from memgraph.extraction.readers.transcripts import description_of, is_own
 from memgraph.interfaces.agents.events import EventKind, HookEvent
 from memgraph.model.results.retrieval import MAX_SEARCHED_CHARS

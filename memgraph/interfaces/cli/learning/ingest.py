@@ -215,7 +215,7 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
 
 def _sources(kind: Kind, name: str, path: Path) -> list[tuple[Path, str | None]]:
     """Return the sources at a path, each with the project of its directory, or None."""
-    from memgraph.extraction.readers.files import files_below
+    from memgraph.extraction.readers.source import files_below
 
     if not kind.endings or not path.is_dir():
         return [(path, None)]
@@ -246,7 +246,7 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
 
 
 def _check_kind(path: Path) -> None:
-    from memgraph.extraction.readers.files import opened as opened_file
+    from memgraph.extraction.readers.source import opened as opened_file
 
     if path.is_file():
         with opened_file(path) as (stream, _):

@@ -13,9 +13,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from memgraph.errors import ConfigError, ProviderError
-from memgraph.extraction.default import default_extractor
-from memgraph.extraction.llm.chat_completions import KEY_VARIABLE, ChatCompletionsModel
-from memgraph.extraction.llm.extractor import ModelExtractor, reply_schema
+from memgraph.extraction.llm.extractor import ModelExtractor, default_extractor, reply_schema
+from memgraph.extraction.llm.servers import KEY_VARIABLE, ChatCompletionsModel
 from memgraph.lifecycle import ConsolidationPipeline
 from tests.chat_server import ChatServer, completion
 from tests.ollama_server import refused, socket_server, unused_address

@@ -9,10 +9,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memgraph.errors import ProviderError
-from memgraph.extraction.default import default_extractor
-from memgraph.extraction.llm.budget import Budgeted, cautious_tokens
-from memgraph.extraction.llm.extractor import ModelExtractor, _Found, reply_schema
-from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.llm.asking import Budgeted, cautious_tokens
+from memgraph.extraction.llm.extractor import ModelExtractor, _Found, default_extractor, reply_schema
+from memgraph.extraction.llm.servers import OllamaLanguageModel
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog

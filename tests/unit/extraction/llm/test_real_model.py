@@ -24,10 +24,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from memgraph.errors import ProviderError
-from memgraph.extraction.llm.chat_completions import ChatCompletionsModel
-from memgraph.extraction.llm.extractor import ModelExtractor
-from memgraph.extraction.llm.judge import ModelJudge
-from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.llm.extractor import ModelExtractor, ModelJudge
+from memgraph.extraction.llm.servers import ChatCompletionsModel, OllamaLanguageModel
 from memgraph.model.build import BuildEventLog
 from memgraph.ports import CountingLanguageModel
 from tests.ollama_server import unused_address

@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memgraph.extraction.readers import GitReader
-from memgraph.extraction.readers.commits import Commit, FileChange, RecentCommits, issues_in, kind_of
-from memgraph.extraction.readers.sittings import grouped, persons
+from memgraph.extraction.readers.commits import Commit, FileChange, RecentCommits, grouped, issues_in, kind_of, persons
 from memgraph.model.build import BuildTask, ChangedFile
 from tests.unit.extraction.readers.test_git_readers import START, Repository, tasks
 

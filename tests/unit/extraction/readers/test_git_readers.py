@@ -11,8 +11,7 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers import GitReader, Reader, SavedGitLogReader, SourceRecord
-from memgraph.extraction.readers.commits import Commit, RecentCommits
-from memgraph.extraction.readers.sittings import grouped, tagged
+from memgraph.extraction.readers.commits import Commit, RecentCommits, grouped, tagged
 from memgraph.lifecycle import ingest
 from memgraph.model.build import BuildTask
 from memgraph.store import AgentMemoryStore

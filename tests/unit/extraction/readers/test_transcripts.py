@@ -13,7 +13,7 @@ from memgraph.errors import SourceError
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.extraction.readers import source as documents_module
 from memgraph.extraction.readers import transcripts as transcripts_module
-from memgraph.extraction.readers.files import end
+from memgraph.extraction.readers.source import end
 from memgraph.model.build import BuildEventLog
 
 SESSION = "0b5c1f5e-1111-4222-8333-444455556666"

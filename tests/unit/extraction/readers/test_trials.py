@@ -20,7 +20,7 @@ from memgraph.extraction.readers import (
     TrajectoryReader,
     reflexion_reader,
 )
-from memgraph.extraction.readers.files import undated
+from memgraph.extraction.readers.source import undated
 from memgraph.extraction.readers.trials import went_wrong
 from memgraph.model.build import BuildEventLog
 

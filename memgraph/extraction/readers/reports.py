@@ -1,0 +1,718 @@
+"""Reports of builds. CI logs as text: a build with its commands and recognised failures; JUnit XML: a build with its test cases."""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from memgraph.errors import SourceError
+from memgraph.extraction.error_text import VERDICT
+from memgraph.extraction.readers.source import (
+    MAX_BUILD_TASKS,
+    MAX_OUTPUT_CHARS,
+    MAX_SAID_CHARS,
+    MAX_WHOLE_BYTES,
+    Document,
+    FileReader,
+    Part,
+    beginning,
+    changed_at,
+    cleaned,
+    end,
+    named,
+    one_line,
+    text_lines,
+    time_of,
+    without_ansi,
+)
+from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.model.timestamps import from_iso, to_iso
+from memgraph.text import lazy_re as re
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_AGENT = "ci"
+_HEAD_LINES, _TAIL_LINES = 20, 100
+_MAX_COMMANDS = 5 * MAX_BUILD_TASKS
+_MAX_FAILURES = 10_000
+_MAX_LINE_CHARS = 4_000
+_MAX_TOLD_CHARS = 1_000
+"""Characters of a line that are searched for a failure."""
+_MAX_SUMMARY_CHARS = 400
+_MAX_HELD_CHARS = 50_000_000
+"""Total characters kept of all commands' output; later commands are shortened."""
+_SHORT_CHARS = 400
+_PREFIX = re.compile(
+    r"(?:[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-))?"
+    r"(?:\ufeff?\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]? ?(?:\d\d[OE][ +])?)?"
+    r"(?:\[?\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\]? {1,2})?(?:#\d{1,4} \d{1,6}\.\d{1,3} )?"
+)
+"""What runners put before each line: job and step (``gh run view --log``), the time (GitHub, GitLab), that of the day (Jenkins), the layer (docker)."""
+_SETTINGS = ("shell:", "with:", "env:")
+_EXITS = frozenset(
+    {"Process completed with exit code", "Job failed: exit code", "Job failed: exit status", "Process exited with code", "Process exited with status",
+     "exit status", "exit code", "exit status:", "exit code:", "Command failed with exit code", "script returned exit code"}
+)  # fmt: skip
+_FAILED = ("##[error]", "ERROR: Job failed", "ERROR: failed to solve: ", "Finished: FAILURE")
+_INCOMPLETE = tuple(
+    f"{mark}{said}"
+    for mark in ("", "##[error]")
+    for said in ("The operation was cancel", "The job was cancel", "The run was cancel", "The runner has received a shutdown signal", "ERROR: Job failed: cancel",
+                 "Job cancel", "Job was cancel", "Done: Job Cancelled", "Finished: ABORTED", "Finished: NOT_BUILT", "Finished: UNSTABLE")
+)  # fmt: skip
+_ENDED = frozenset(
+    {"Cleaning up orphan processes", "##[section]Finishing: Job", "Job succeeded", "Finished: SUCCESS", "Done. Your build exited with 0."}
+)  # fmt: skip
+_PASSED = re.compile(
+    r"(?:=+ )?\d+ passed(?:, \d+ (?:skipped|deselected|xfailed|xpassed|warnings?))* in [\d.]+s.*|(?:#|ℹ) fail 0|"
+    r"Tests:\s+(?:\d+ (?:skipped|todo), )*\d+ passed, \d+ total|(?:\[INFO\] )?BUILD SUCCESS(?:FUL)?.*"
+)
+"""Final lines of tools: proof of success, unless a runner's own final line is to come."""
+_RUNNER = ("##[group]", "##[section]", "section_start:", "[Pipeline]", "Running with gitlab-runner", "Started by ")
+_NODE_FAILED = ("# fail ", "ℹ fail ")
+"""The final line of ``node --test``: it shows that a command failed, but alone does not make a file a log."""
+_NOISE = ("##[group]", "##[endgroup]", "##[debug]", "section_start:", "section_end:")
+
+
+@dataclass
+class _Command:
+    """A command and its output: line by line while it is read, then as one text."""
+
+    text: str = ""
+    title: str = ""
+    when: str | None = None
+    head: list[str] = field(default_factory=list)
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
+    code: int | None = None
+    went_wrong: bool = False
+    is_explained: bool = False
+    output: str = ""
+
+    def close(self, limit: int) -> int:
+        """Reduce the command to the fields of a task, in texts of `limit` characters; return how many are kept."""
+        self.output = cleaned("\n".join([*self.head, *self.tail]), min(limit, MAX_OUTPUT_CHARS))
+        self.text = cleaned(self.text, min(limit, MAX_SAID_CHARS))
+        self.title = one_line(self.title) or "command"
+        self.head.clear()
+        self.tail.clear()
+        return len(self.output) + len(self.text) + len(self.title)
+
+    @property
+    def outcome(self) -> TaskOutcome:
+        return "failure" if self.code or (self.code is None and self.went_wrong) else "success"
+
+
+class CiLogReader(FileReader):
+    """Reads the text log of a CI run.
+
+    Commands are recognised by how the log shows them (a step's group in GitHub Actions, ``$ …``, ``+ …``, ``>
+    package@version script``); a command failed if a non-zero exit or a failure appears before the next one. Failures of
+    pytest, tsc, cargo, go test, jest and npm become tasks of their own, in place of the command that ended with them;
+    npm's message about a script is dropped if the script's own failure is recognised. A log is a success only if its end
+    says so (the runner's last line or, where no runner is seen, an exit code of 0 or a tool's summary): one without such
+    an end may be cut, and one of a cancelled run stopped early; both are partial. Colours and time stamps are removed. A log without a time is dated by
+    its file.
+    """
+
+    kind = "ci-log"
+
+    def parts(self, document: Document) -> Iterator[Part]:
+        """Yield the build."""
+        log = _Log()
+        for line in text_lines(document.stream):
+            log.add(line)
+        if not log.is_one:
+            raise SourceError("contains no command or failure that is recognised: not a CI log", path=self.path)
+        fields = {
+            "build_id": f"ci-{named(self.stem, 'log')}-{document.mark[:12]}"[:380],
+            "project_id": self.project_id,
+            "tasks": log.tasks(),
+            "build_summary": log.summary,
+            "build_outcome": log.outcome,
+            "started_at": log.started or changed_at(self.path),
+            "completed_at": max(log.now or changed_at(self.path), log.started or ""),
+            "source": "ci log",
+            "trust_class": "tool",
+        }
+        yield Part(fields, log.lines, place="log")
+
+
+class _Log:
+    """A log, while it is read line by line."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.started = self.now = self.summary = ""
+        self._commands: list[_Command] = []
+        self._held = 0
+        self._preamble = _Command()
+        self._failures: dict[str, tuple[_Failure, str | None, _Command]] = {}
+        self._tools = [tool() for tool in _TOOLS]
+        self._group: list[str] | None = None
+        self._is_script = self._is_settings = self._went_wrong = False
+        self._has_runner = self._is_incomplete = self._has_ended = self._has_passed = False
+        self._code: int | None = None
+
+    def add(self, raw: str) -> None:
+        """Add a line as it is in the file."""
+        self.lines += 1
+        line = self._plain(raw)
+        self._has_runner = self._has_runner or line.startswith(_RUNNER)
+        if self._group is not None:
+            self._in_group(self._group, line)
+        elif not self._begins(line):
+            self._output(line)
+
+    @property
+    def is_one(self) -> bool:
+        """Return whether anything identifies the text as a log."""
+        return bool(self._commands or self._went_wrong or self._code is not None)
+
+    @property
+    def outcome(self) -> TaskOutcome:
+        """The outcome of the run: by its last exit code, otherwise by whether anything failed, or by how it ended."""
+        if self._code or (self._went_wrong and self._code is None):
+            return "failure"
+        return "success" if self._is_whole and not self._went_wrong else "partial"
+
+    @property
+    def _is_whole(self) -> bool:
+        return not self._is_incomplete and (self._has_ended or (self._has_passed and not self._has_runner))
+
+    def tasks(self) -> list[BuildTask]:
+        """Return the commands, then the failures."""
+        self._close()
+        # npm reports every failed script, redundantly if the script's own failure was recognised
+        failures = {key: told for key, told in self._failures.items() if not (_is_npms(key) and told[2].is_explained)}
+        told_by = {id(command) for _, _, command in failures.values()}
+        found = []
+        for number, command in enumerate(self._commands):
+            if command.outcome == "failure" and (command.is_explained or id(command) in told_by):
+                continue  # the failures that it ended with are more informative
+            if command is self._commands[-1] and command.outcome == "success" and not self._is_whole:
+                continue  # the log may be cut: nothing says that it succeeded
+            key, told = f"command-{number}", command.output
+            found.append(_task(key, command.title, command, told, command.outcome, command.when))
+        for key, (failure, when, command) in failures.items():
+            told = cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS)
+            found.append(_task(key, one_line(failure.title) or key, command, told, "failure", when))
+        return found
+
+    def _plain(self, raw: str) -> str:
+        prefix = _PREFIX.match(raw)
+        line = raw[prefix.end() :] if prefix else raw
+        if prefix and (time := prefix[1]):
+            self.now = time_of(time[:19] + "Z" if time.endswith("Z") else time) or self.now
+            self.started = self.started or self.now
+        # a terminal shows what follows the last carriage return
+        line = without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]")
+        return beginning(line, _MAX_LINE_CHARS)
+
+    def _in_group(self, group: list[str], line: str) -> None:
+        is_end = line.startswith("##[endgroup]")
+        if not is_end and not line.startswith(_SETTINGS) and len(group) < _HEAD_LINES * 5:
+            group.append(line)
+            return
+        title, *script = group
+        word = title.partition(" ")[0]
+        is_action = "/" in word.partition("@")[0] and ("@" in word or (word == title and word.startswith("./")))
+        self._run("" if is_action else "\n".join(script) or title, f"Run {title}")
+        self._group = None
+        self._is_settings = not is_end
+
+    def _begins(self, line: str) -> bool:
+        """Return whether a line shows the start of a command."""
+        if self._is_settings:
+            self._is_settings = not line.startswith("##[endgroup]")
+            return True
+        mark, _, rest = line.partition(" ")
+        package, _, script = rest.partition(" ")
+        if line.startswith("##[group]Run ") and (title := line.removeprefix("##[group]Run ")):
+            self._group = [title]
+        elif mark == ">" and "@" in package[1:] and script.strip():
+            last = self._commands[-1] if self._commands else None
+            if last is None or last.head or last.code is not None:  # otherwise it is what that command runs
+                self._run("", f"npm script {script}")
+            self._is_script = True
+            return True
+        elif self._is_script and mark == ">" and self._commands:
+            self._commands[-1].text = self._commands[-1].text or rest
+        elif mark and mark.strip("+") in {"", "$"} and (rest[:1].isalnum() or rest.startswith(_BEGINS_COMMAND)):
+            self._run(rest, rest)
+        else:
+            self._is_script = self._is_script and not line.strip()
+            return False
+        self._is_script = False
+        return True
+
+    def _run(self, text: str, title: str) -> None:
+        if len(self._commands) < _MAX_COMMANDS:
+            self._close()
+            self._has_passed = False
+            self._commands.append(_Command(text, title, self.now or None))
+
+    def _close(self) -> None:
+        """Release the lines of the finished command."""
+        if self._commands:
+            limit = MAX_OUTPUT_CHARS if self._held < _MAX_HELD_CHARS else _SHORT_CHARS
+            self._held += self._commands[-1].close(limit)
+
+    def _output(self, line: str) -> None:
+        if line.startswith(_NOISE):
+            return
+        current = self._commands[-1] if self._commands else self._preamble
+        if line.strip():
+            (current.head if len(current.head) < _HEAD_LINES else current.tail).append(line.removeprefix("##[error]"))
+        wrong = False
+        if (code := _exit_code(line.strip())) is not None:
+            self._code = current.code = code
+            wrong, self._has_passed = bool(code), not code
+        elif line.startswith(_INCOMPLETE):
+            self._is_incomplete = True
+        elif line in _ENDED:
+            self._has_ended = True
+        elif _PASSED.fullmatch(line):
+            self._has_passed = True
+        elif len(line) <= _MAX_SUMMARY_CHARS and VERDICT.fullmatch(line):
+            self.summary = one_line(line.strip("= "))
+            wrong = True
+        elif line.startswith(_FAILED) or (line[:1] == "=" and line.strip("=") in {" FAILURES ", " ERRORS "}):
+            wrong = True
+        elif self._commands and line.startswith(_NODE_FAILED):
+            wrong = line[7:].isdecimal() and int(line[7:]) > 0
+        for tool in self._tools:
+            if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
+                wrong = True
+                key = named(failure.key, "failure")
+                if len(self._failures) < _MAX_FAILURES:
+                    self._failures.setdefault(key, (failure, self.now or None, current))
+                current.is_explained = current.is_explained or (key in self._failures and not _is_npms(key))
+        self._went_wrong = self._went_wrong or wrong
+        current.went_wrong = current.went_wrong or wrong
+
+
+_BEGINS_COMMAND = ("_", ".", "/", "~", '"', "'", "-")
+
+
+def _exit_code(line: str) -> int | None:
+    """Return the exit code that a line states and nothing else."""
+    said, _, code = line.removesuffix(".").rpartition(" ")
+    said = said.removeprefix("##[error]")
+    for mark in ("Error: ", "ERROR: ", "error: "):
+        said = said.removeprefix(mark)
+    is_said = said in _EXITS or (said.startswith('The command "') and said.endswith('" exited with'))
+    return int(code) if is_said and code.isdecimal() and len(code) < 6 else None
+
+
+def _task(key: str, title: str, command: _Command, output: str, outcome: TaskOutcome, when: str | None) -> BuildTask:
+    return BuildTask(
+        task_id=key,
+        agent_name=_AGENT,
+        description=title,
+        command=command.text,
+        output=output,
+        outcome=outcome,
+        occurred_at=when,
+    )
+
+
+def _is_npms(key: str) -> bool:
+    return key.startswith("npm ")
+
+
+_MAX_LINES = 60
+_MAX_FAILURE_CHARS = 16_000
+_MAX_HELD_TESTS = 5_000
+
+
+@dataclass
+class _Failure:
+    """A failure, while its lines are being read: its key is equal for the same failure in another run."""
+
+    key: str
+    title: str
+    lines: list[str] = field(default_factory=list)
+
+
+class _Tool:
+    """The failures in the output of a tool, recognised line by line, and what it prints about a test before or after it fails."""
+
+    def __init__(self) -> None:
+        self.open: _Failure | None = None
+        self._notes: dict[str, _Failure] = {}
+        self._left = _MAX_HELD_CHARS
+
+    def note(self, test: str) -> None:
+        """Keep the lines to come for a test, unless too many are held."""
+        self.open = self._notes.setdefault(test, _Failure("", "")) if len(self._notes) < _MAX_HELD_TESTS else None
+
+    def add(self, line: str) -> None:
+        """Add a line to the open failure or test, if there is one."""
+        if self.open is not None and len(line) <= self._left:
+            self._left -= len(line)
+            held = self.open.lines
+            if len(held) < _MAX_LINES and sum(map(len, held)) < _MAX_FAILURE_CHARS:
+                held.append(line)
+
+    def taken(self, test: str) -> list[str]:
+        """Return and forget what was kept for a test."""
+        self.open = None
+        return self._notes.pop(test, _Failure("", "")).lines
+
+    def feed(self, line: str) -> _Failure | None:
+        """Return the failure named by a line, if any."""
+        raise NotImplementedError
+
+
+def _place(text: str, ending: str = "") -> str:
+    """Return the file and line that a text is, perhaps with a column behind them; "" if it is no such place."""
+    file, *numbers = text.split(":")
+    is_place = 0 < len(numbers) < 3 and file.endswith(ending) and " " not in file and all(map(str.isdecimal, numbers))
+    return f"{file}:{numbers[0]}" if file and is_place else ""
+
+
+class _Pytest(_Tool):
+    """The short summary names the failures; the sections before it contain the details (``E`` lines)."""
+
+    _SUMMARY = re.compile(
+        r"(FAILED|ERROR) ([^\s:]+\.py|[^:]{1,300}\.\w{1,10}(?=::))((?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
+    )
+
+    def feed(self, line: str) -> _Failure | None:
+        inside = line.strip("_")
+        if line.startswith("___") and line.endswith("___") and inside[:1] == inside[-1:] == " ":
+            self.note(inside[1:-1].removeprefix("ERROR at setup of ").removeprefix("ERROR at teardown of "))
+        elif match := self._SUMMARY.fullmatch(line):
+            name = f"{match[2]}{match[3]}"
+            said = self.taken(match[3].removeprefix("::").replace("::", "."))
+            title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {name} failed"
+            return _Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said)
+        elif line.startswith("==="):
+            self.open = None
+        elif line.startswith(("E   ", ">  ")) or _place(line.partition(": ")[0], ".py"):
+            self.add(line)
+        return None
+
+
+class _Tsc(_Tool):
+    """One line per error, plain or pretty."""
+
+    _ERROR = re.compile(r"([^\s(:][^(:]{0,400})(?:\((\d+),\d+\):|:(\d+):\d+ -) error (TS\d{1,5}): (.*)")
+
+    def feed(self, line: str) -> _Failure | None:
+        if not (match := self._ERROR.fullmatch(line)):
+            return None
+        place = f"{match[1].strip()}:{match[2] or match[3]}"
+        return _Failure(f"tsc {place} {match[4]}", f"{place}: {match[4]}: {match[5]}", [line])
+
+
+class _Cargo(_Tool):
+    """rustc errors, followed by their place; failed tests, whose output follows the list of them."""
+
+    _SUMS = ("could not compile", "aborting due to", "test failed")
+    _pending: _Failure | None = None
+
+    def feed(self, line: str) -> _Failure | None:
+        head, _, said = line.partition(": ")
+        code = head.removeprefix("error[").removesuffix("]") if head.startswith("error[E") else ""
+        if line.startswith("test ") and line.endswith(" ... FAILED"):
+            test = line.removeprefix("test ").removesuffix(" ... FAILED").partition(" - ")[0]
+            failure = self._notes[test] = _Failure(f"cargo test {test}", f"Test {test} failed")
+            return failure
+        if line.startswith("---- ") and line.endswith(" stdout ----"):
+            self.open = self._notes.get(line.removeprefix("---- ").removesuffix(" stdout ----"))
+        elif (code or head == "error") and said and not said.startswith(self._SUMS) and not said[0].isdigit():
+            self.open = self._pending = _Failure(f"rustc {code or 'error'}", line, [line])
+        elif self._pending and line.lstrip().startswith("--> ") and (place := _place(line.strip()[4:])):
+            failure, self._pending = self._pending, None
+            failure.key, failure.title = f"{failure.key} {place}", f"{place}: {failure.title}"
+            self.add(line)
+            return failure
+        elif line.strip() and line != "failures:":
+            self.add(line)
+        elif self.open and self.open.lines:
+            self.open = self._pending = None
+        return None
+
+
+class _GoTest(_Tool):
+    """``--- FAIL:`` with indented lines after it, or before it with ``-v``; build errors."""
+
+    _is_building = False
+
+    def feed(self, line: str) -> _Failure | None:
+        words = line.split()
+        place, _, said = line.removeprefix("vet: ").partition(": ")
+        if words[:2] == ["---", "FAIL:"] and len(words) > 2:
+            self.open = _Failure(f"go test {words[2]}", f"Test {words[2]} failed", self.taken(words[2]))
+            return self.open
+        if line.startswith("=== ") and words[1:2] in (["RUN"], ["CONT"]) and len(words) == 3:
+            self.note(words[2])
+        elif words[:1] == ["#"] and (len(words) == 2 or "[" in line):
+            self._is_building, self.open = True, None
+        elif self._is_building and said and (place := _place(place, ".go")):
+            return _Failure(f"go build {place}", f"{place}: {said}", [line])
+        elif line.startswith((" ", "\t")) and not line.lstrip().startswith("---"):
+            self.add(line.strip())
+        else:
+            self.open, self._is_building = None, False
+        return None
+
+
+class _Jest(_Tool):
+    """``FAIL`` and a file, then a block for each failed test, which begins with a bullet."""
+
+    _FILE = re.compile(r"\s*FAIL\s+(?:\S+ )?(\S+\.\w+)(?: \([\d.]+ m?s\))?")
+    _file = ""
+
+    def feed(self, line: str) -> _Failure | None:
+        test = line.lstrip().removeprefix("● ")
+        if match := self._FILE.fullmatch(line):
+            self._file, self.open = match[1], None
+        elif self._file and "● " in line[:6] and test != line.lstrip():
+            self.open = _Failure(f"jest {self._file} {test}", f"{self._file}: {test}") if test != "Console" else None
+            return self.open
+        elif line[:1].strip():
+            self.open = None
+        elif line.strip():
+            self.add(line.strip())
+        return None
+
+
+class _Npm(_Tool):
+    """A block of ``npm ERR!`` lines (``npm error`` in later versions) that starts with a code."""
+
+    def feed(self, line: str) -> _Failure | None:
+        if not line.startswith(("npm ERR!", "npm error")):
+            self.open = None
+            return None
+        said = line.removeprefix("npm ERR!").removeprefix("npm error").removeprefix(" ")
+        code = said.removeprefix("code ")
+        if self.open is None or code != said:
+            self.open = _Failure(f"npm {code[:80]}", f"npm failed: {code}", [said])
+            return self.open
+        if said.strip() and "_logs" not in said and not said.startswith(("A complete log of this run", "errno ")):
+            self.add(said)
+        return None
+
+
+_TOOLS = (_Pytest, _Tsc, _Cargo, _GoTest, _Jest, _Npm)
+
+
+_PRINTED_TAIL_CHARS = 2_000
+_MAX_DEPTH = 100
+_MAX_TESTS = 1_000_000
+_SUITES = frozenset({"testsuite", "testsuites"})
+_WRONG = frozenset({"failure", "error"})
+_WRONG_ONCE = frozenset({"flakyFailure", "flakyError"})
+"""Elements of a test that passed when it was run again."""
+_WRONG_STATUS = frozenset({"fail", "failed", "failure", "error"})
+_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding=["']([A-Za-z][\w.-]{0,40})""")
+_REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class _InLargeParts(StringIO):
+    """A text that is read in parts of a million characters: the parser begins a long token again with each part."""
+
+    def read(self, size: int | None = -1) -> str:  # noqa: ARG002 (the parser asks for 16 kB)
+        """Return the next part."""
+        return super().read(1_000_000)
+
+
+class JunitReader(FileReader):
+    """Reads a JUnit XML test report, as written by most test runners.
+
+    Skipped tests are counted in the build's summary but are not tasks, since they have no outcome. A report without a
+    time is dated by its file. Characters that XML does not allow are left out, a document type is ignored, and entities are
+    rejected. A report that cannot be read whole, or that counts failures which it does not contain, is not a success.
+    """
+
+    kind = "junit"
+
+    def parts(self, document: Document) -> Iterator[Part]:
+        """Yield what could not be read, then the build."""
+        from xml.etree.ElementTree import ParseError  # the parsing itself is defusedxml's
+
+        from defusedxml import DefusedXmlException
+
+        report = _Report()
+        problem = ""
+        try:
+            report.read(_legal(document.stream.read(MAX_WHOLE_BYTES)))
+        except DefusedXmlException:
+            problem = "declares entities, which is not allowed"
+        except (ParseError, LookupError) as error:  # LookupError: an unknown encoding
+            problem = f"not well-formed XML: {error}"
+        except ValueError as error:
+            problem = str(error)
+        if not report.is_one:
+            raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self.path)
+        if problem:
+            yield Part(None, 1, f"{problem}; what was read before it is kept as a partial build")
+        name = f"junit-{report.name or 'tests'}-{report.started or document.mark}"
+        fields = {
+            "build_id": name[:380],
+            "project_id": self.project_id,
+            "tasks": report.tasks,
+            "build_summary": report.summary(is_whole=not problem),
+            "build_outcome": report.outcome(),
+            "started_at": report.started or changed_at(self.path),
+            "completed_at": report.completed() or changed_at(self.path),
+            "source": "test report",
+            "trust_class": "tool",
+        }
+        yield Part(fields, len(report.tasks) or 1, place="report")
+
+
+def _legal(data: bytes) -> str:
+    """Return the characters of a document that XML allows."""
+    declared = _ENCODING.match(data.removeprefix(codecs.BOM_UTF8).lstrip())
+    encoding = declared[1].decode().lower() if declared else "utf-8"
+    if encoding.startswith(("utf", "ucs")):  # a declaration that can be read byte by byte is not in UTF-16
+        encoding = "utf-8-sig"
+    text = _REFERENCE.sub(_allowed, data.decode(encoding, "replace").lstrip())
+    return _ILLEGAL.sub("", without_ansi(text))
+
+
+def _allowed(reference: re.Match[str]) -> str:
+    code = int(reference[1], 16) if reference[1] else int(reference[2])
+    if code == ord("\x1b"):
+        return "\x1b"
+    return reference[0] if code < 0x110000 and not _ILLEGAL.match(chr(code)) else ""
+
+
+class _Report:
+    """The content of a report, extended while it is read."""
+
+    def __init__(self) -> None:
+        self.is_one = False
+        self.name = self.started = ""
+        self.seconds = 0.0
+        self.declared = 0
+        self.tasks: list[BuildTask] = []
+        self.counts: Counter[str] = Counter()
+
+    def read(self, text: str) -> None:
+        """Read a document, releasing each test once it is read."""
+        from defusedxml.ElementTree import iterparse
+
+        open_elements: list[Element] = []
+        for event, element in iterparse(_InLargeParts(text), events=("start", "end")):
+            tag = _tag(element)
+            if event == "start":
+                open_elements.append(element)
+                if len(open_elements) > _MAX_DEPTH:
+                    raise ValueError(f"nested deeper than {_MAX_DEPTH}")
+                if tag in _SUITES:
+                    self._suite(element)
+                continue
+            open_elements.pop()
+            if tag == "testcase" and self.is_one:
+                self._case(element, open_elements)
+            elif tag in _WRONG and open_elements and _tag(open_elements[-1]) in _SUITES:  # it did not start
+                self.counts["failed"] += 1
+                self._add(one_line(open_elements[-1].get("name"), 180), open_elements, [element])
+            if open_elements and not any(_tag(parent) == "testcase" for parent in open_elements):
+                open_elements[-1].remove(element)
+
+    def _suite(self, element: Element) -> None:
+        self.is_one = True
+        self.name = self.name or one_line(element.get("name"), 120)
+        self.started = self.started or time_of(element.get("timestamp")) or ""
+        self.declared = max(self.declared, *(int(_number(element.get(key))) for key in ("failures", "errors")))
+        if _tag(element) == "testsuite":
+            self.seconds += _number(element.get("time"))
+
+    def _case(self, element: Element, parents: list[Element]) -> None:
+        kinds = {_tag(child) for child in element}
+        name = "::".join(filter(None, (one_line(element.get(key), 180) for key in ("classname", "name"))))
+        is_wrong = bool(kinds & _WRONG) or not _WRONG_STATUS.isdisjoint(
+            (element.get(key) or "").lower() for key in ("status", "result")
+        )
+        if "skipped" in kinds and not is_wrong:
+            self.counts["skipped"] += 1
+            return
+        wrong = [child for child in element if _tag(child) in (_WRONG if is_wrong else _WRONG_ONCE)]
+        self.counts["failed" if is_wrong else "passed"] += 1
+        if wrong and not is_wrong:
+            self._add(name, [*parents, element], wrong, run=" (first run)")
+        self._add(name, [*parents, element], wrong, is_wrong=is_wrong)
+
+    def _add(
+        self, name: str, places: Sequence[Element], wrong: Sequence[Element], *, is_wrong: bool = True, run: str = ""
+    ) -> None:
+        if self.counts.total() > _MAX_TESTS:
+            raise ValueError(f"more than {_MAX_TESTS:,} tests")
+        test = name or f"test {self.counts.total()}"
+        suites = [place for place in reversed(places) if _tag(place) != "testsuites"]
+        when = (time_of(one.get("timestamp")) for one in suites)
+        self.tasks.append(
+            BuildTask(
+                task_id=f"{test}{run}",
+                agent_name=named(next((one.get("hostname") for one in suites if one.get("hostname")), ""), "tests"),
+                description=one_line(f"Test {test}"),
+                output=_output(wrong, places[-1]) if is_wrong else "",
+                outcome="failure" if is_wrong else "success",
+                occurred_at=next(filter(None, when), None),
+            )
+        )
+
+    def outcome(self) -> TaskOutcome:
+        """Failure if any test failed, or if the report counts one that it does not contain."""
+        return "failure" if self.counts["failed"] or self.declared else "success"
+
+    def summary(self, *, is_whole: bool) -> str:
+        """Return the counts in words."""
+        counts = ", ".join(f"{self.counts[state]} {state}" for state in ("passed", "failed", "skipped"))
+        missing = f"; the report counts {self.declared} failed" if self.declared > self.counts["failed"] else ""
+        return f"{self.counts.total()} tests: {counts}{missing}{'' if is_whole else '; the rest could not be read'}"
+
+    def completed(self) -> str:
+        """Return when the tests ended: start time plus duration; "" if unknown."""
+        if not self.started:
+            return ""
+        try:
+            return to_iso(from_iso(self.started) + timedelta(seconds=min(self.seconds, 1e7)))
+        except (OverflowError, ValueError):
+            return self.started
+
+
+def _tag(element: Element) -> str:
+    return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else ""
+
+
+def _number(text: str | None) -> float:
+    try:
+        number = float((text or "0").replace(",", ""))
+    except ValueError:
+        return 0.0
+    return number if math.isfinite(number) and number > 0 else 0.0
+
+
+def _output(wrong: Sequence[Element], test: Element) -> str:
+    """Return what failures say: their messages and texts, else what the test printed, else their types; and the end of its errors."""
+    printed = {_tag(child): end(_said(child), _PRINTED_TAIL_CHARS) for child in test}
+    texts: list[str] = []
+    for one in wrong:
+        message, text = (one.get("message") or "").strip(), _said(one)
+        texts += [message] if message and message not in text else []
+        texts += [text] if text else []
+    texts = list(dict.fromkeys(texts)) or [
+        printed.get("system-out") or " ".join(one.get("type") or "" for one in wrong)
+    ]
+    texts += [f"stderr: {printed['system-err']}"] if printed.get("system-err") else []
+    return cleaned("\n".join(texts), MAX_OUTPUT_CHARS)
+
+
+def _said(element: Element) -> str:
+    """Return an element's text, also if it lies in elements below it."""
+    parts = (text.strip("\n") for text in element.itertext() if text.strip())
+    return cleaned("\n".join(parts), MAX_OUTPUT_CHARS)
