@@ -17,7 +17,7 @@ from memgraph.fold.fold import other_wordings
 from memgraph.index.columns import FACT_TAG
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.near_duplicates import copies_of
-from memgraph.lifecycle.intake.remembered import remember_text
+from memgraph.lifecycle.intake.observations import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked

@@ -19,8 +19,17 @@ from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import QUESTION_MARKS
-from memgraph.lifecycle.dedup.facts import difference, fact_word, folded, is_denial, is_equal, names_of, pieces
-from memgraph.lifecycle.dedup.same import RESTRICTS, may_be_about_the_same
+from memgraph.lifecycle.dedup.same import (
+    RESTRICTS,
+    difference,
+    fact_word,
+    folded,
+    is_denial,
+    is_equal,
+    may_be_about_the_same,
+    names_of,
+    pieces,
+)
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.sentences import split_sentences

@@ -27,7 +27,7 @@ from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
 from memgraph.lifecycle.contradictions.resolution import is_decided, linked, related, replaced_by, replaces
-from memgraph.lifecycle.dedup.near import near
+from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, near
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
@@ -66,7 +66,6 @@ NEAR = 0.5
 """Minimum cosine of two memories that are compared: 50 of 60 contradictions in free wording had it, 34 a cosine of 0.6."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
-_MOST_NEAR = 16
 _BATCH = 500
 _MOST_REREAD = 5_000
 """After this many irrelevant events a run still records its progress."""
@@ -281,10 +280,10 @@ def _near(
     reader: Reader, memories: Mapping[int, StoredMemory], others: NDArray[np.int64]
 ) -> dict[int, dict[int, float]]:
     """Return for each memory the few others that are near, and how near, and with 0 those that report what it says has ended."""
-    found = near(reader, list(memories), others, cosine=NEAR, share=_OVERLAP, of_smaller=True, most=_MOST_NEAR)
+    found = near(reader, list(memories), others, cosine=NEAR, share=_OVERLAP, of_smaller=True)
     for slot, memory in memories.items():
         for terms in ended_by(memory.content):
-            held = _holding(reader.index, terms, others)[-_MOST_NEAR:].tolist()
+            held = _holding(reader.index, terms, others)[-LOOKED_AT:].tolist()
             found[slot] = {other: 0.0 for other in held if other != slot} | found[slot]
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -17,22 +17,18 @@ from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
-from memgraph.lifecycle.contradictions.search import find_contradictions_of
-from memgraph.lifecycle.dedup.duplicates import nearest
-from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
+from memgraph.lifecycle.dedup.near_duplicates import near_to
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
-from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
-from memgraph.lifecycle.intake.mended import Failures
-from memgraph.lifecycle.intake.settle import Pending, settle
-from memgraph.lifecycle.intake.undone import Undone
+from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, embed_candidates
+from memgraph.lifecycle.intake.settle import Pending, compared, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.model.base import Callback, checked, checked_list
-from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
+from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import RECORD_SOURCES, AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
@@ -164,7 +160,7 @@ class ConsolidationPipeline:
             for build in fresh:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
-                    self._settle(build, pending, failures, by_build.setdefault(build, []))
+                    by_build[build] = [*self._settle(build, pending, failures)]
             for by, event in undone.events({one for build in fresh for one in build.added}, pending.now):
                 by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
@@ -174,9 +170,7 @@ class ConsolidationPipeline:
                     writes.append(by.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
-            new = [one for build in fresh for one in build.added]
-            stays = merge_copies_of(self._store, new)
-            find_contradictions_of(self._store, [one for one in new if one not in stays])
+            compared(self._store, [one for build in fresh for one in build.added])
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
 
@@ -204,8 +198,10 @@ class ConsolidationPipeline:
         if vector.size != wanted:
             raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=vector.size)
         with self._store.reader.frozen():
-            mask = self._store.reader.listed(type=type, project_id=project_id) & ~self._store.reader.superseded()
-            return nearest(self._store, vector, mask, threshold=self._config.deduplication_threshold)[1]
+            reader = self._store.reader
+            mask = reader.listed(type=type, project_id=project_id) & ~reader.superseded()
+            near = near_to(reader, vector, mask, self._config.deduplication_threshold)
+            return next(iter(reader.read([*near][:1])), None)
 
     def merge(self, existing: StoredMemory, candidate: AgentMemory | Mapping[str, Any]) -> StoredMemory:
         """Merge a duplicate into a memory, commit, and return the memory.
@@ -281,58 +277,34 @@ class ConsolidationPipeline:
         found = {"candidates": failures.with_recoveries(build.log, extraction.candidates)}
         build.choose(extraction.model_copy(update=found), self._config.max_memories_per_extraction)
         for candidate in build.candidates:
-            list(failures.note(build.log, candidate.memory))
+            failures.note(build.log, candidate.memory)
         build.spent_s = self._timer() - began
 
-    def _settle(self, build: BuildRun, pending: Pending, failures: Failures, writes: list[Write]) -> None:
-        """Decide for each candidate: new, duplicate or forgotten. When the time is up, the rest waits for the next run.
-
-        This step has its own time limit: what was embedded in time is stored.
-        """
-        limit = TimeLimit(self._config.max_duration_ms, self._timer)
-        began = self._timer()
-        build.consumed = build.known_keys
-        consumed = set(build.consumed)
-        rejected = self._store.reader.rejected()
-        left = [candidate for candidate in build.candidates if candidate.key not in consumed]
-        for place, candidate in enumerate(left):
-            if candidate.memory.source in RECORD_SOURCES:
-                self._record(build, candidate, rejected, pending, failures, writes)
-                continue
-            if place and limit.is_up:
-                build.complete = False
-                break
-            memory = classified(candidate.memory)
-            found = settle(self._store, memory, threshold=self._config.deduplication_threshold, pending=pending)
-            if found.state in ("forgotten", "decided"):
-                build.forgotten += 1
+    def _settle(self, build: BuildRun, pending: Pending, failures: Failures) -> Iterator[Write]:
+        """Decide for each candidate whether it is new, known or not wanted, and yield what is to be written."""
+        began, threshold = self._timer(), self._config.deduplication_threshold
+        build.consumed, decided = build.known_keys, set(build.known_keys)
+        waiting = [one for one in reversed(build.candidates) if one.key not in decided]
+        while waiting:
+            candidate = waiting.pop()
+            memory, is_record = classified(candidate.memory), candidate.memory.source in RECORD_SOURCES
+            found = settle(self._store, memory, threshold=threshold, pending=pending)
+            if not is_record:
+                build.consumed.append(candidate.key or "")
+                build.forgotten += found.is_left_out
+            if found.state == "new":
+                yield pending.add(memory)
+                build.recorded += is_record
+                build.added += [] if is_record else [id_of(memory)]
             elif found.state == "known" and found.memory:
-                writes.append(pending.merge(found.memory, memory))
+                yield pending.merge(found.memory, memory)
                 build.merged += 1
-                self._record(build, build.record_beside(candidate), rejected, pending, failures, writes)
-            elif found.state == "new":
-                writes.append(pending.add(memory))
-                build.added.append(id_of(memory))
-            if found.state in ("known", "new"):
-                stays = pending.state_of(found.memory or memory)
-                for one in failures.note(build.log, stays):
-                    pending.replaced.add(id_of(one))
-                    how = f"mended in {build.log.build_id} on {in_words(build.log.completed_at)}"
-                    writes.append(linked_to(id_of(stays), "SUPERSEDES", id_of(one), how, self._store.now()))
-            build.consumed.append(candidate.key or "")
+                waiting += build.record_beside(candidate)
+            else:
+                continue
+            stays = pending.state_of(found.memory or memory)
+            for one in failures.note(build.log, stays):
+                pending.replaced.add(id_of(one))
+                how = f"mended in {build.log.build_id} on {in_words(build.log.completed_at)}"
+                yield linked_to(id_of(stays), "SUPERSEDES", id_of(one), how, self._store.now())
         build.spent_s += self._timer() - began
-
-    def _record(
-        self,
-        build: BuildRun,
-        record: Candidate | None,
-        rejected: Collection[str],
-        pending: Pending,
-        failures: Failures,
-        writes: list[Write],
-    ) -> None:
-        """Keep a record, unless the store or this commit has it, or somebody has rejected it."""
-        if record and record.memory.id not in rejected and not pending.holds(record.memory):
-            writes.append(pending.keep(classified(record.memory)))
-            build.recorded += 1
-            list(failures.note(build.log, record.memory))

@@ -1,28 +1,34 @@
-"""What agents report: facts and preferences, which are merged where known, and what they did, with the user's feedback (seed 2)."""
+"""What agents report and users ask to remember, merged or pinned where it is known; and what agents did, with the user's feedback (seed 2).
+
+All of it is compared at once with what is known: what it contradicts is replaced or linked, and the answer says so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import redact_any
-from memgraph.index.columns import TRUST
-from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
-from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, settle
+from memgraph.index.columns import FACT_TAG, TIERS, TRUST
+from memgraph.lifecycle.contradictions.search import described
+from memgraph.lifecycle.dedup.merge import united
+from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked
+from memgraph.model.events.payload import Actor
 from memgraph.model.memory import (
     OUTCOME_OF_WORD,
     AgentMemory,
     EpisodicMemory,
     Outcome,
+    PrivacyTier,
     SemanticMemory,
     StoredEpisodicMemory,
-    Vector,
+    StoredMemory,
     id_of,
 )
 from memgraph.model.results.learning import SavedEpisode, SavedObservation
@@ -30,8 +36,13 @@ from memgraph.privacy import OWNER, Access, Inferred, domain_of, inferred, stric
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import readable
 from memgraph.store.commit.records import Write
-from memgraph.text.cutting import cut, fitted, split_text
+from memgraph.store.query import Mask, Reader
+from memgraph.text.cutting import cut, fitted, shortened, split_text
 from memgraph.text.sentences import ended
+
+T = TypeVar("T", Episode, Observation, Feedback)
+
+# --- observations ---
 
 SOURCE = "observation"
 _FORGOTTEN = "it says again what was forgotten; `memgraph unforget` takes that back"
@@ -65,52 +76,43 @@ def save_observation(
         The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
     """
     observation, secrets = redacted(store, observation)
-    text = observation.content
-    texts = [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
-    embedder = store.embedder
-    vectors, may = vectors_of(embedder, texts), readable(access)
+    text, embedder, may = observation.content, store.embedder, readable(access)
+    texts = _in_parts(text)
+    vectors = vectors_of(embedder, texts)
     with store.exclusive():
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
         privacy = inferred(observation.context, text)
         if observation.privacy_tier is not None:
             privacy = Inferred(observation.privacy_tier, observation.context)
-        parts = [
-            _memory(store, observation, episode, part, vector, privacy, source)
-            for part, vector in zip(texts, vectors, strict=True)
-        ]
+        fields = _fields(store, observation, episode, privacy) | {"source": source}
+        parts = [SemanticMemory(content=one, embedding=its, **fields) for one, its in zip(texts, vectors, strict=True)]
         settled = [(part, settle(store, part, threshold=OBSERVATION_COSINE, may=may)) for part in parts]
-        pairs = [(part, found.memory) for part, found in settled if found.state in ("new", "known")]
-        why = list(dict.fromkeys(_why(found) for _, found in settled if found.state not in ("new", "known")))
+        pairs = [(part, found.memory) for part, found in settled if not found.is_left_out]
+        why = list(dict.fromkeys(_why(found) for _, found in settled if found.is_left_out))
         notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
-            return SavedObservation(
-                action="forgotten" if why == [_FORGOTTEN] else "superseded",
-                notice=f"left out: {'; '.join(why)}",
-                secrets_redacted=secrets,
-            )
+            action = "forgotten" if why == [_FORGOTTEN] else "superseded"
+            return SavedObservation(action=action, notice=f"left out: {'; '.join(why)}", secrets_redacted=secrets)
         if all(known for _, known in pairs):
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
-            if stays := merge_copies_of(store, ids, may=may):  # stored before through another door
+            stays, found = compared(store, ids, may=may)
+            if stays:  # stored before through another door
                 action, ids = "consolidated", [stays.get(one, one) for one in ids]
-            found = find_contradictions_of(store, ids, may=may)
             notice = "; ".join(filter(None, [privacy.notice, notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 
-def _memory(
-    store: AgentMemoryStore,
-    observation: Observation,
-    episode: StoredEpisodicMemory | None,
-    text: str,
-    vector: Vector | None,
-    privacy: Inferred,
-    source: str,
-) -> SemanticMemory:
-    trust = observation.trust_class
-    project = observation.project
+def _in_parts(text: str) -> list[str]:
+    return [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
+
+
+def _fields(
+    store: AgentMemoryStore, observation: Observation, episode: StoredEpisodicMemory | None, privacy: Inferred
+) -> dict[str, Any]:
+    trust, project, of_all = observation.trust_class, observation.project, [(privacy.tier, privacy.domain)]
     if episode is not None:
         trust = max(trust, episode.trust_class, key=TRUST.index)
         if project and episode.project_id and project != episode.project_id:
@@ -118,27 +120,23 @@ def _memory(
                 f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
             )
         project = project or episode.project_id
-    own = privacy.tier, privacy.domain
-    of_all = [own, (episode.privacy_tier, episode.domain)] if episode else [own]
+        of_all.append((episode.privacy_tier, episode.domain))
     sources = [episode.id] if episode else []
-    return SemanticMemory(
-        content=text,
-        embedding=vector,
-        outcome=observation.outcome or "unknown",
-        confidence=observation.confidence,
-        valid_at=observation.valid_at or store.now(),
-        trust_class=trust,
-        privacy_tier=strictest(*(tier for tier, _ in of_all)),
-        domain=domain_of(*of_all),
-        project_id=project,
-        task_id=episode.task_id if episode else None,
-        session_id=observation.session_id,
-        tags=observation.tags or [],
-        source_event_ids=sources,
-        supporting_memory_ids=sources,
-        reason="an agent observed it",
-        source=source,
-    )
+    return {
+        "outcome": observation.outcome or "unknown",
+        "confidence": observation.confidence,
+        "valid_at": observation.valid_at or store.now(),
+        "trust_class": trust,
+        "privacy_tier": strictest(*(tier for tier, _ in of_all)),
+        "domain": domain_of(*of_all),
+        "project_id": project,
+        "task_id": episode.task_id if episode else None,
+        "session_id": observation.session_id,
+        "tags": observation.tags or [],
+        "source_event_ids": sources,
+        "supporting_memory_ids": sources,
+        "reason": "an agent observed it",
+    }
 
 
 def _why(found: Settled) -> str:
@@ -159,14 +157,138 @@ def _merge(
     for known_id, (part, known) in {id_of(known): (part, known) for part, known in reversed(pairs) if known}.items():
         writes.append(pending.merge(known, part))
         if episode and store.reader.record("SUPPORTS", (episode.id, known_id)) is None:
-            ends = {"source_id": episode.id, "relation": "SUPPORTS", "target_id": known_id}
-            writes.append(MemoryLinked(**ends, created_at=pending.now))
+            writes.append(
+                MemoryLinked(source_id=episode.id, relation="SUPPORTS", target_id=known_id, created_at=pending.now)
+            )
     task_id = pairs[0][0].task_id
     store.commit("task" if task_id else "global", writes, task_id=task_id)
     return [id_of(known) for _, known in pairs if known]
 
 
-T = TypeVar("T", Episode, Observation, Feedback)
+# --- what the user asks to remember ---
+
+_REMEMBERED = "remember"
+_DONE = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Result of `remember_text`: a memory for each part of the text, those that were known included, and what was done.
+
+    ``known``: nothing was added; ``restored``: what had been forgotten is in force again. `replaced` no longer hold because of it; `event`
+    changed the memories of a known text; `notice` says what it replaces or contradicts.
+    """
+
+    memories: list[StoredMemory]
+    action: Literal["created", "known", "restored"] = "created"
+    replaced: list[str] = field(default_factory=list)
+    event: int | None = None
+    notice: str | None = None
+
+    @property
+    def message(self) -> str:
+        """What was done, for a person."""
+        count = len(self.memories)
+        parts = f" in {count} parts" if count > 1 else ""
+        shown = shortened(self.memories[0].content.strip())
+        said = f"{_DONE[self.action]}{parts}: '{shown}' (pinned, will not decay)"
+        return f"{said}; {self.notice}" if self.notice else said
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same for a program."""
+        ids = [memory.id for memory in self.memories]
+        return {"ids": ids, "action": self.action, "replaced": self.replaced, "event": self.event}
+
+
+def remember_text(
+    store: AgentMemoryStore,
+    text: str,
+    *,
+    tags: Sequence[str],
+    project_id: str | None,
+    access: Access = OWNER,
+    domain: str | None = None,
+    tier: PrivacyTier | None = None,
+) -> Remembered:
+    """Store a text, without its secrets, as pinned memories; in linked parts if it is long. A known text is pinned, and restored if forgotten.
+
+    An agent that saves it for the user is trusted as an agent, and it is compared with what they may have. The tier is by default that of
+    the domain and of what the text concerns.
+    """
+    actor: Actor = "user" if access.is_owner else "agent"
+    parts = [
+        SemanticMemory(
+            content=part,
+            tags=list(tags),
+            outcome="positive",
+            is_pinned=True,
+            trust_class=actor,
+            project_id=project_id,
+            reason="the user asked to remember it",
+            source=_REMEMBERED,
+            domain=domain,
+            **({} if tier is None else {"privacy_tier": tier}),
+        )
+        for part in _in_parts(text.strip() or text)
+    ]
+    embedder = store.embedder
+    vectors = vectors_of(embedder, [part.content for part in parts])
+    ready = [part.model_copy(update={"embedding": vector}) for part, vector in zip(parts, vectors, strict=True)]
+    with store.exclusive():
+        store.check_embedder(embedder)
+        known = _said_again(store, ready) if actor == "user" else []
+        if len(known) == len(parts):
+            return _again(store, known, tags)
+        ids = [memory.id for memory in store.insert_parts(ready, actor=actor)]
+        stays, found = compared(store, ids, actor=actor, may=readable(access))
+        replaced = [
+            link.target_id
+            for one in (ids if found.replaced or found.superseded else ())
+            for link in store.links(one)
+            if link.relation == "SUPERSEDES" and link.source_id == one and link.target_id not in stays.values()
+        ]
+        memories = store.read_memories([stays.get(one, one) for one in ids])
+        return Remembered(memories, replaced=replaced, notice=described(found))
+
+
+def _said_again(store: AgentMemoryStore, parts: Sequence[SemanticMemory]) -> list[AgentMemory]:
+    """Return what the user asked to remember before and has not replaced, at least as privately, and of this domain if one is named."""
+    settled = ((part, settle(store, part, threshold=None, may=_users).memory) for part in parts)
+    return [
+        known
+        for part, known in settled
+        if known is not None
+        and known.source == _REMEMBERED
+        and known.archived_at is None
+        and known.invalid_at is None
+        and TIERS.index(known.privacy_tier) >= TIERS.index(part.privacy_tier)
+        and part.domain in (None, known.domain)
+    ]
+
+
+def _users(reader: Reader) -> Mask:
+    """Return what the user said, and has not replaced."""
+    said: Mask = reader.index.column("trust") == TRUST.index("user")
+    return said & ~reader.superseded()
+
+
+def _again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str]) -> Remembered:
+    """Pin known memories, with these tags too, and restore them if they were forgotten. A fact that is said again as a rule is one."""
+    result = store.curation.change(
+        [id_of(memory) for memory in known],
+        lambda memory, _row, _now: {
+            "is_pinned": True,
+            "is_suppressed": False,
+            "tags": united([tag for tag in memory.tags if tag.casefold() != FACT_TAG], list(tags)),
+        },
+    )
+    action: Literal["known", "restored"] = "restored" if any(one.is_suppressed for one in known) else "known"
+    memories = store.read_memories([id_of(memory) for memory in known])
+    return Remembered(memories, action, event=result.event)
+
+
+# --- episodes, and feedback on them ---
 
 _LIKED = ("love", "like")
 _FAILURE = "failure"
