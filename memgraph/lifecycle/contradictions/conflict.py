@@ -52,18 +52,10 @@ _SAID = frozenset({"instruction", "statement"})
 
 
 class Conflict(NamedTuple):
-    """How two memories conflict.
+    """How two memories conflict: the share of common words, in (0, 1], and a reason that may quote both, for readers who may see both.
 
-    Attributes
-    ----------
-    score : float
-        Share of common words, in (0, 1].
-    reason : str
-        Explanation that may quote both memories, for readers who may see both.
-    is_sure : bool
-        False if the newer one may concern only a part of the older one: such a conflict is left open.
-    is_stated : bool
-        Whether the newer one itself says that it replaces what the older one reports.
+    Not `is_sure`: the newer one may concern only a part of the older one, so that the conflict is left open. `is_stated`: it says itself that
+    it replaces what the older one reports.
     """
 
     kind: Kind
@@ -79,10 +71,7 @@ class Conflict(NamedTuple):
 
 
 def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    """Return how two memories of one project conflict, None if their words do not show it; `newer` is the later statement.
-
-    Deterministic; costs at most a few dozen comparisons of short sentences.
-    """
+    """Return how two memories of one project conflict, None if their words do not show it; `newer` is the later statement."""
     if not may_be_about_the_same(older, newer):
         return None
     events = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
@@ -97,12 +86,10 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
         replaced = (_given_up(one, other) for one, other in product(mine, theirs))
         if found := next(filter(None, replaced), None):
             return found
-    if [one.forms for one in mine[:1]] != [
-        other.forms for other in theirs[:1]
-    ]:  # later sentences refer to the subject of the first: they are compared only if it is the same
-        mine, theirs = mine[:1], theirs[:1]
+    # later sentences refer to the subject of the first: they are compared only if it is the same
+    shown = None if [one.forms for one in mine[:1]] == [other.forms for other in theirs[:1]] else 1
     is_state = _states(older) and _states(newer)
-    conflicts = (_between(one, other, is_state=is_state) for one, other in product(mine, theirs))
+    conflicts = (_between(one, other, is_state=is_state) for one, other in product(mine[:shown], theirs[:shown]))
     return max(filter(None, conflicts), key=lambda conflict: conflict.score, default=None)
 
 
@@ -152,16 +139,9 @@ _SETTINGS = frozenset("true false on off enabled disabled".split())
 
 
 class Claim(NamedTuple):
-    """What a sentence says.
+    """What a sentence says: its words in their normal form, each as it is written, too, without articles, auxiliaries and negations.
 
-    Attributes
-    ----------
-    text : str
-        The sentence.
-    words : tuple of (str, str)
-        Its words in their normal form, each as it is written, too: without articles, auxiliaries and negations.
-    is_denied : bool
-        Whether an odd number of negations was left out.
+    `is_denied` if an odd number of negations was left out.
     """
 
     text: str

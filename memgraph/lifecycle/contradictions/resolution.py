@@ -58,13 +58,8 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
 def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, is_confirmed: bool, now: str) -> bool:
     """Return whether the newer memory supersedes the one that it contradicts without asking anybody.
 
-    It does if it is later and confirmed: the user stated it, it was useful in a recall that ended well, or its confidence is higher than the
-    older one's. Being later alone does not make it truer.
-
-    Parameters
-    ----------
-    is_confirmed : bool
-        Whether the newer one was used since with a good outcome, or was repeated.
+    It does if it is later and confirmed: the user stated it, it was repeated or useful in a recall that ended well (`is_confirmed`), or its
+    confidence is higher than the older one's. Being later alone does not make it truer.
     """
     if not _may_replace(conflict, older, newer, now) or since(older) == since(newer):
         return False
@@ -108,13 +103,7 @@ def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMem
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
-    """Return the contradictions whose sides are both in force, surest first, ties in id order.
-
-    Parameters
-    ----------
-    project_id : str, optional
-        Only contradictions between this project's memories. None: all projects.
-    """
+    """Return the contradictions whose sides are both in force, of one project or all: surest first, ties in id order."""
     return still_open(store.reader, checked(Name | None, project_id, "project"))
 
 
@@ -166,14 +155,8 @@ def resolve_contradiction(
 ) -> Link:
     """Settle a contradiction: the memory to keep supersedes the other one. `unsupersede` undoes it.
 
-    An earlier decision the other way round is reversed.
-
-    Raises
-    ------
-    NotFoundError
-        A memory is missing.
-    InvalidInputError
-        The memories do not contradict each other, or the one to keep is neither of them.
+    An earlier decision the other way round is reversed. Raises `NotFoundError` if a memory is missing, and `InvalidInputError` if the two do
+    not contradict each other, or the one to keep is neither of them.
     """
     with store.exclusive():
         ends = _linked(store, one_id, other_id)
@@ -191,14 +174,7 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
     """Dismiss a contradiction between two memories: neither supersedes the other, and it is not proposed again.
 
     It is replaced by a RELATED_TO link with the reason: linked memories are never compared. ``link`` with CONTRADICTS
-    undoes it; ``unlink`` of the RELATED_TO allows them to be compared again when one of them changes.
-
-    Raises
-    ------
-    NotFoundError
-        A memory is missing.
-    InvalidInputError
-        They are not linked as a contradiction.
+    undoes it; ``unlink`` of the RELATED_TO allows them to be compared again when one of them changes. Raises as `resolve_contradiction`.
     """
     with store.exclusive():
         events = dismissal(store, *_linked(store, one_id, other_id), reason=reason)

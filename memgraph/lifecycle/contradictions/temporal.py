@@ -49,13 +49,7 @@ _BATCH = 1_000
 
 
 def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> TemporalResult:
-    """Retire facts that no longer hold. Idempotent; `revalidate` and `unsupersede` undo it permanently.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called after every thousand facts; stops the run if it returns true.
-    """
+    """Retire facts that no longer hold, a thousand at a time while there is time. Idempotent; `revalidate` and `unsupersede` undo it permanently."""
     total = TemporalResult()
     with store.reader.frozen():
         index = store.reader.index
@@ -112,11 +106,6 @@ def stated_end(text: str, recorded_at: str) -> str | None:
 
     A fact that is retired too early is lost to recall. So every sentence must state an end, it must be an unambiguous day,
     month or year (03/04/2026 is not), and lie after the fact was recorded: an earlier one is history and stays true.
-
-    Parameters
-    ----------
-    recorded_at : str
-        When the text was recorded: canonical time.
     """
     ends = []
     for sentence in filter(None, (part.strip() for part in split_sentences(text, "end"))):

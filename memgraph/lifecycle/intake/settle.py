@@ -242,7 +242,9 @@ def _decided(store: AgentMemoryStore, memory: AgentMemory, allowed: Mask, thresh
     made = (event.payload for event in reader.history(known.id) if event.actor == "user")
     links_made = (one for one in made if isinstance(one, MemoryLinked) and one.relation == "SUPERSEDES")
     for one in links_made:
-        if one.target_id == known.id and one.source_id in newer and one.reason != SAME_TEXT:  # a merged copy is no decision
+        if (
+            one.target_id == known.id and one.source_id in newer and one.reason != SAME_TEXT
+        ):  # a merged copy is no decision
             return Settled("decided", known, one.source_id)
     return None
 
