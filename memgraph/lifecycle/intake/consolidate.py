@@ -14,7 +14,6 @@ from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memgraph.extraction.default import default_extractor
 from memgraph.extraction.llm.extractor import ModelExtractor
 from memgraph.extraction.rules.extractor import RuleExtractor
-from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.dedup.near_duplicates import near_to
@@ -22,7 +21,7 @@ from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, embed_candidates
-from memgraph.lifecycle.intake.settle import Pending, compared, settle
+from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
@@ -138,13 +137,13 @@ class ConsolidationPipeline:
             A project, and the first release of its commits: memories that lack theirs get it.
         """
         checked(Callback, also, "also")
-        released = checked(tuple[str, Mapping[str, str]], released, "released")
+        released, store = checked(tuple[str, Mapping[str, str]], released, "released"), self._store
         builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
-        if not self._store.config.consolidation_enabled:
-            return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]
+        if not store.config.consolidation_enabled:
+            return [build.result(store.now(), notice=_SWITCHED_OFF) for build in builds]
         fresh = [build for build in builds if not build.is_known]
         limit = TimeLimit(self._config.max_duration_ms, self._timer)
-        failures = Failures(self._store)
+        failures = Failures(store)
         for place, build in enumerate(fresh):
             if place and limit.is_up:
                 build.cut(0)
@@ -152,25 +151,26 @@ class ConsolidationPipeline:
                 self._extract(build, failures)
         embedder = self._embedder
         embed_candidates(fresh, embedder, self._paced, limit, self._timer)
-        with self._store.exclusive():  # new and duplicate must still be valid at the commit
-            self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
+        with store.exclusive():  # new and duplicate must still be valid at the commit
+            store.check_embedder(embedder)  # the store may have changed its model meanwhile
+            pending, failures = Pending(store), Failures(store)
+            undone = Undone(store.reader, fresh, *released)
             by_build: dict[BuildRun | None, list[Write]] = {}
-            pending, failures = Pending(self._store), Failures(self._store)
-            undone = Undone(self._store.reader, fresh, *released)
             for build in fresh:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
                     by_build[build] = [*self._settle(build, pending, failures)]
-            for by, event in undone.events({one for build in fresh for one in build.added}, pending.now):
+            new = [one for build in fresh for one in build.added]
+            for by, event in undone.events({*new}, pending.now):
                 by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
             for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
                 if by and by.is_decided and not by.is_known:
-                    writes.append(by.event(self._store.now()))
-            results = [build.result(self._store.now()) for build in builds]
-            self._store.commit("global", [*writes, *(also(results) if also else ())])
-            compared(self._store, [one for build in fresh for one in build.added])
+                    writes.append(by.event(store.now()))
+            results = [build.result(store.now()) for build in builds]
+            store.commit("global", [*writes, *(also(results) if also else ())])
+            compared(store, new)
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
 
@@ -244,11 +244,18 @@ class ConsolidationPipeline:
         with reported(self._store, "compress") as notes:
             errors = analyse_errors(self._store)  # errors of several builds, which `compress` leaves to it
             result = compress(self._store, embedder=self._embedder, model=self.language_model)
-            more = {"compressed": errors.created, "updated": errors.updated, "new_memory_ids": errors.new_memory_ids}
-            result = result.model_copy(update={name: value + getattr(result, name) for name, value in more.items()})
             collected = collect(self._store)
-            notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip
-        return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
+            result = result.model_copy(
+                update={
+                    "compressed": errors.created + result.compressed,
+                    "updated": errors.updated + result.updated,
+                    "new_memory_ids": errors.new_memory_ids + result.new_memory_ids,
+                    "archived": collected.archived,
+                    "deleted": collected.deleted,
+                }
+            )
+            notes.counts = {**counts_of(collected), **counts_of(result)}
+        return result
 
     def compress_if_due(self) -> CompressionResult:
         """Compress if the configured number of builds has been consolidated since the last compression."""
@@ -262,8 +269,7 @@ class ConsolidationPipeline:
         return is_landmark(self._store, parse_memory(memory))
 
     def _opened(self, log: BuildEventLog) -> BuildRun:
-        # before anything is cut or given to a model: a truncated secret would not be recognised
-        log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
+        log, secrets = redacted(self._store, log)
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described
 from memgraph.lifecycle.dedup.merge import united
-from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, settle
+from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, redacted, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
@@ -40,8 +39,6 @@ from memgraph.store.query import Mask, Reader
 from memgraph.text.cutting import cut, fitted, shortened, split_text
 from memgraph.text.sentences import ended
 
-T = TypeVar("T", Episode, Observation, Feedback)
-
 # --- observations ---
 
 SOURCE = "observation"
@@ -60,20 +57,8 @@ def save_observation(
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
     supersedes it; the notice says so. What says again what the user has replaced is left out. What the observing agent may not have is
     as if it did not exist; the next sleep compares the observation with all memories.
-
-    Parameters
-    ----------
-    source : str
-        One of `memgraph.index.columns.SESSION_SOURCES`: it is only told in its session, compared with nothing else, and contradicts nothing.
-
-    Raises
-    ------
-    NotFoundError
-        The episode does not exist; nothing is stored.
-    InvalidInputError
-        The id is not that of an episode, or the episode belongs to another project; nothing is stored.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
+    With one of `memgraph.index.columns.SESSION_SOURCES` it is only told in its session, compared with nothing else, and contradicts nothing.
+    Where the episode does not exist, or is of another project, and where the store has changed its model meanwhile, nothing is stored.
     """
     observation, secrets = redacted(store, observation)
     text, embedder, may = observation.content, store.embedder, readable(access)
@@ -116,9 +101,8 @@ def _fields(
     if episode is not None:
         trust = max(trust, episode.trust_class, key=TRUST.index)
         if project and episode.project_id and project != episode.project_id:
-            raise InvalidInputError(
-                f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
-            )
+            why = f"differs from the episode's project, {episode.project_id!r}; omit it"
+            raise InvalidInputError(why, field="project", value=project)
         project = project or episode.project_id
         of_all.append((episode.privacy_tier, episode.domain))
     sources = [episode.id] if episode else []
@@ -157,9 +141,8 @@ def _merge(
     for known_id, (part, known) in {id_of(known): (part, known) for part, known in reversed(pairs) if known}.items():
         writes.append(pending.merge(known, part))
         if episode and store.reader.record("SUPPORTS", (episode.id, known_id)) is None:
-            writes.append(
-                MemoryLinked(source_id=episode.id, relation="SUPPORTS", target_id=known_id, created_at=pending.now)
-            )
+            ends = {"source_id": episode.id, "relation": "SUPPORTS", "target_id": known_id}
+            writes.append(MemoryLinked(**ends, created_at=pending.now))
     task_id = pairs[0][0].task_id
     store.commit("task" if task_id else "global", writes, task_id=task_id)
     return [id_of(known) for _, known in pairs if known]
@@ -290,6 +273,7 @@ def _again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence
 
 # --- episodes, and feedback on them ---
 
+_AS_SAID = "situation reasoning action outcome user_feedback mission_id task_id session_id build_id occurred_at trust_class".split()
 _LIKED = ("love", "like")
 _FAILURE = "failure"
 """The tag of negative episodes."""
@@ -305,38 +289,18 @@ _ENDS = ".!?…。！？:;"
 
 
 def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
-    """Store a complete interaction: its parts verbatim, and a text composed of them for search and display.
-
-    Each call stores one episode, even if equal ones exist.
-
-    Raises
-    ------
-    InvalidInputError
-        A field is invalid; nothing is stored.
-    """
+    """Store a complete interaction, even if equal ones exist: its parts verbatim, and a text composed of them for search and display."""
     episode, secrets = redacted(store, episode)
-    content = _composed(
-        (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
-    )
-    privacy = inferred(episode.context, f"{episode.situation}\n{episode.reasoning}\n{episode.action}")
+    parts = episode.situation, episode.reasoning, episode.action
+    privacy = inferred(episode.context, "\n".join(parts))
     memory = EpisodicMemory(
-        content=content,
-        situation=episode.situation,
-        reasoning=episode.reasoning,
-        action=episode.action,
-        outcome=episode.outcome,
-        user_feedback=episode.user_feedback,
-        mission_id=episode.mission_id,
+        **{name: getattr(episode, name) for name in _AS_SAID},
+        content=_composed(parts, OUTCOME_OF_WORD[episode.outcome], episode.user_feedback),
         agent_type=episode.agent_name,
         agents_involved=[episode.agent_name] if episode.agent_name else [],
         domain=privacy.domain,
         privacy_tier=episode.privacy_tier or privacy.tier,
         project_id=episode.project,
-        task_id=episode.task_id,
-        session_id=episode.session_id,
-        build_id=episode.build_id,
-        occurred_at=episode.occurred_at,
-        trust_class=episode.trust_class,
         tags=episode.tags or [],
         reason="an agent recorded what it did",
         source="episode",
@@ -350,29 +314,17 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
     """Record the user's feedback on an episode: love and like make it a success, meh a failure, whatever it was before.
 
     The word is stored as the origin of the outcome. Day, word and comment are appended to ``user_feedback`` as a new
-    line beside what was recorded before, and word and comment to the text. Love and like raise the relevance as one use does, once until the feedback changes, without
-    counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the last
-    feedback writes nothing.
-
-    Raises
-    ------
-    NotFoundError
-        There is no such episode.
-    InvalidInputError
-        The id names a memory that is not an episode.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is changed, and a retry succeeds.
+    line beside what was recorded before, and word and comment to the text. Love and like raise the relevance as one use does, once until
+    the feedback changes, without counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the
+    last feedback writes nothing.
     """
     feedback, _ = redacted(store, feedback)
-    drafted = _changes(store, episode_of(store, episode_id), feedback)
-    texts = [drafted["content"]] if "content" in drafted else []
-    embedder = store.embedder
-    ready = dict(zip(texts, vectors_of(embedder, texts), strict=True))
+    text, embedder = _changes(store, episode_of(store, episode_id), feedback).get("content"), store.embedder
+    vector = vectors_of(embedder, [text])[0] if text else None
     with store.exclusive():
         found = episode_of(store, episode_id)
         changes = _changes(store, found, feedback)
-        vector = ready.get(changes.get("content", ""))
-        if vector is not None:
+        if vector is not None and changes.get("content") == text:
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             changes["embedding"] = vector
         if changes:
@@ -381,15 +333,7 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
 
 
 def episode_of(store: AgentMemoryStore, episode_id: str) -> StoredEpisodicMemory:
-    """Return an episode.
-
-    Raises
-    ------
-    NotFoundError
-        No memory has this id.
-    InvalidInputError
-        The id names a memory that is not an episode.
-    """
+    """Return an episode; refuse an id that no memory has, or that is not an episode's."""
     found = store.get_memory(episode_id)
     if found is None:
         raise NotFoundError("episode", episode_id)
@@ -406,9 +350,8 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
     said = feedback.after(recorded, day=store.now()[:_DAY_CHARS], recorded_on=(episode.occurred_at or "")[:_DAY_CHARS])
     changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
     parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
-    if episode.content == _composed(
-        parts, episode.outcome, episode.user_feedback
-    ):  # otherwise somebody has changed the text
+    composed = _composed(parts, episode.outcome, episode.user_feedback)
+    if episode.content == composed:  # otherwise somebody has changed the text
         changes["content"] = _composed(parts, OUTCOME_OF_WORD[feedback.feedback], said)
     if feedback.feedback in _LIKED and _FAILURE in episode.tags:
         changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
@@ -416,14 +359,6 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
         curve = store.config.forgetting_curve
         changes["relevance_score"] = min(episode.relevance_score + curve.reinforcement_boost, curve.max_relevance)
     return changes
-
-
-def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
-    """Return an agent's text without its secrets, and the number of secrets.
-
-    This comes before any truncation: a truncated secret would not be recognised.
-    """
-    return redact_any(said) if store.config.redact_secrets else (said, 0)
 
 
 def _composed(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:

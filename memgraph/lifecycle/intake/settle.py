@@ -15,15 +15,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
 from memgraph.lifecycle.dedup.merge import SAME_TEXT, merge_event, merged
 from memgraph.lifecycle.dedup.near_duplicates import EQUAL, equal_memories, match, merge_copies_of, of_scope
 from memgraph.lifecycle.dedup.same import is_equal, same
+from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Actor
 from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCES, AgentMemory, StoredMemory, Vector, id_of
@@ -34,6 +36,7 @@ from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.commit.records import Write, with_vector
 from memgraph.store.query import Mask
 
+T = TypeVar("T", bound=Model)
 OBSERVATION_COSINE = 0.85
 """Minimum cosine of two observations, which agents word as whole statements (seed 2)."""
 _ALIKE = (
@@ -50,16 +53,9 @@ _ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is known of a memory.
+    """What is known of a memory: ``decided`` if the user has replaced what it says, ``stored`` if a memory with its id is there already.
 
-    Attributes
-    ----------
-    state : {"new", "known", "forgotten", "decided", "stored"}
-        ``decided``: the user has replaced what it says; ``stored``: a memory with its id is there already.
-    memory : AgentMemory or None
-        The one that says the same, as the pending commit leaves it: in force, forgotten or replaced. None if it is new, or was deleted.
-    by : str or None
-        Of a replaced one, the memory by which the user replaced it.
+    `memory` says the same, as the pending commit leaves it: in force, forgotten, or replaced `by` another one.
     """
 
     state: Literal["new", "known", "forgotten", "decided", "stored"]
@@ -120,6 +116,11 @@ class Pending:
             ):
                 best = (near, one)
         return best
+
+
+def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
+    """Return a text or log without its secrets, and their number: before anything is cut, since a truncated secret would not be recognised."""
+    return redact_any(said) if store.config.redact_secrets else (said, 0)
 
 
 def settle(
