@@ -13,7 +13,7 @@ invalid from then on.
 
 from __future__ import annotations
 
-from itertools import compress
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -118,9 +118,13 @@ def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = 
     project_id, reader = checked(Name | None, project_id, "project"), store.reader
     with reader.frozen():
         found = _contradictions(reader, reader.listed(project_id=project_id))
-        ends = [(one.newer.id, one.older.id) for one in found]
-        is_decided = [any(reader.record("SUPERSEDES", pair) for pair in (both, both[::-1])) for both in ends]
-    return list(compress(found, is_decided))
+        return [one for one in found if _between(reader, ("SUPERSEDES",), one.newer.id, one.older.id)]
+
+
+def _between(reader: Reader, relations: Sequence[str], one: str, other: str) -> list[tuple[str, tuple[str, str], Row]]:
+    """Return the links of these kinds between two memories, in either direction: the kind, the ends, and the row."""
+    pairs = ((relation, ends) for relation in relations for ends in ((one, other), (other, one)))
+    return [(relation, ends, row) for relation, ends in pairs if (row := reader.record(relation, ends)) is not None]
 
 
 def _contradictions(reader: Reader, shown: NDArray[np.bool_]) -> list[Contradiction]:
@@ -189,29 +193,23 @@ def dismissal(
     store: AgentMemoryStore, source: str, target: str, *, reason: str | None = None
 ) -> list[MemoryLinked | MemoryUnlinked]:
     """Return the events by which two memories are related and neither contradicts nor supersedes the other; the last one is the new link."""
-    said = related(source, target, store.now(), reason or NO_CONFLICT)
-    gone = [
-        MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1])
-        for relation in ("CONTRADICTS", "SUPERSEDES")
-        for ends in ((source, target), (target, source))
-        if store.reader.record(relation, ends) is not None
-    ]
-    return [*gone, said]
+    found = _between(store.reader, ("CONTRADICTS", "SUPERSEDES"), source, target)
+    gone = [MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1]) for relation, ends, _ in found]
+    return [*gone, related(source, target, store.now(), reason or NO_CONFLICT)]
 
 
 def replacement(store: AgentMemoryStore, *, keep: str, gone: str, reason: str | None = None) -> MemoryLinked:
     """Return the event by which the memory to keep supersedes the other one; with the words of their contradiction, if they are linked."""
-    links = (store.reader.record("CONTRADICTS", ends) for ends in ((keep, gone), (gone, keep)))
-    found = next(filter(None, links), {})
-    return store.supersession(gone, by=keep, reason=reason or found.get("reason"), score=found.get("score"))
+    links = [row for _, _, row in _between(store.reader, ("CONTRADICTS",), keep, gone)]
+    said = links[0] if links else {}
+    return store.supersession(gone, by=keep, reason=reason or said.get("reason"), score=said.get("score"))
 
 
 def _linked(store: AgentMemoryStore, one_id: str, other_id: str) -> tuple[str, str]:
     """Return the ends of the CONTRADICTS link between two memories, its source first."""
     one, other = store.find_id(one_id), store.find_id(other_id)
-    for ends in ((one, other), (other, one)):
-        if store.reader.record("CONTRADICTS", ends) is not None:
-            return ends
+    for _, ends, _ in _between(store.reader, ("CONTRADICTS",), one, other):
+        return ends
     for memory_id in (one, other):
         if not store.read_memories([memory_id]):
             raise NotFoundError("memory", memory_id)

@@ -25,7 +25,7 @@ from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
 from memgraph.lifecycle.contradictions.resolution import is_decided, linked, related, replaced_by, replaces
-from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, near
+from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, in_force, near
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
@@ -198,7 +198,7 @@ def near_pairs(reader: Reader, memory_ids: Iterable[str], may: Permits = everyth
     One matrix product for the memories of a scope: O(n · m · d) for n of them and m in force. A memory without a domain fits every one.
     """
     index = reader.index
-    told = reader.listed() & ~reader.superseded() & ~index.column("is_session_bound")  # that decides nothing beyond it
+    told = in_force(reader)
     slots = [slot for one in dict.fromkeys(memory_ids) if (slot := index.slot(one)) >= 0 and told[slot]]
     memories = {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
     rivals, domains = told & may(reader), index.column("domain")
@@ -326,9 +326,9 @@ def _planned(
                 events.append(superseded)
         retired.update([older.id] if superseded in events else [])
         writes.append((newer.task_id, events))
-    in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
+    told = in_force(reader)
     counts = {
-        "looked_at": sum((slot := reader.index.slot(one)) >= 0 and bool(in_force[slot]) for one in step.memory_ids),
+        "looked_at": sum((slot := reader.index.slot(one)) >= 0 and bool(told[slot]) for one in step.memory_ids),
         "found": len(contradicting),
         "superseded": len(retired) - replaced,
     }

@@ -381,7 +381,7 @@ def _copies(
     """Plan the merges of copies; `stays` receives for each memory that is gone the one that stays."""
     reader, pairs, looked_at = view.reader, set[Near](), 0
     with reader.frozen():
-        index, there = reader.index, comparable(reader) & may(reader)
+        index, there = reader.index, without_parts(reader.index, in_force(reader)) & may(reader)
         for one in ids:
             slot = index.slot(one)
             if slot < 0 or not there[slot]:
@@ -408,7 +408,8 @@ def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
     """Plan the merges of a portion with everything recorded up to its end."""
     reader, pairs, looked_at = view.reader, list[Near](), 0
     with reader.frozen():
-        index, there, has_vector = reader.index, comparable(reader), reader.has_vector()
+        index, has_vector = reader.index, reader.has_vector()
+        there = without_parts(index, in_force(reader))
         if not portion.is_last:
             there &= index.column("seq") <= portion.through_seq
         slots, is_new, names = np.flatnonzero(there), _is_new(index, portion.touched), index.ids.names
@@ -428,14 +429,14 @@ def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
     return Plan(result, _commits(view, unions, NEAR_DUPLICATE))
 
 
-def comparable(reader: Reader) -> Mask:
-    """Return the memories in force, without those told in one session only and without parts of longer texts, which hold part of a meaning."""
-    told = ~reader.index.column("is_session_bound")
-    return without_parts(reader.index, reader.listed() & ~reader.superseded() & told)
+def in_force(reader: Reader) -> Mask:
+    """Return the memories in force, without those told in one session only: they decide nothing beyond it."""
+    mask: Mask = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
+    return mask
 
 
 def without_parts(index: Index, mask: Mask) -> Mask:
-    """Return a mask without parts of longer texts."""
+    """Return a mask without parts of longer texts, which hold part of a meaning."""
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
     whole: Mask = mask & ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
     return whole

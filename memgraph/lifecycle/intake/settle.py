@@ -22,7 +22,7 @@ import numpy as np
 from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
-from memgraph.lifecycle.dedup.merge import SAME_TEXT, merge_event, merged
+from memgraph.lifecycle.dedup.merge import SAME_TEXT, merge_write, merged
 from memgraph.lifecycle.dedup.near_duplicates import EQUAL, equal_memories, match, merge_copies_of, of_scope
 from memgraph.lifecycle.dedup.same import is_equal, same
 from memgraph.model.base import Model
@@ -33,7 +33,7 @@ from memgraph.model.results.learning import ContradictionResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import of_or_none, of_session
 from memgraph.store.access.visibility import Permits, everything
-from memgraph.store.commit.records import Write, with_vector
+from memgraph.store.commit.records import Write
 from memgraph.store.query import Mask
 
 T = TypeVar("T", bound=Model)
@@ -93,8 +93,7 @@ class Pending:
         """Merge a memory into a known one; return what is to be written, with a vector if the text changes."""
         after = merged(known, memory, self.now, self._curve, takes_text=takes_text)
         self._touched[id_of(known)] = after
-        event = merge_event(known, after, candidate=memory, now=self.now)
-        return with_vector(event, after.embedding if after.content != known.content else None)
+        return merge_write(known, memory, after)
 
     def state_of(self, memory: AgentMemory) -> AgentMemory:
         """Return a memory as the commit leaves it."""
