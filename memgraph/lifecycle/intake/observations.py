@@ -5,9 +5,9 @@ All of it is compared at once with what is known: what it contradicts is replace
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
@@ -27,10 +27,10 @@ from memgraph.model.memory import (
     PrivacyTier,
     SemanticMemory,
     StoredEpisodicMemory,
-    StoredMemory,
+    Vector,
     id_of,
 )
-from memgraph.model.results.learning import SavedEpisode, SavedObservation
+from memgraph.model.results.learning import ContradictionResult, SavedEpisode, SavedObservation
 from memgraph.privacy import OWNER, Access, Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import readable
@@ -61,17 +61,14 @@ def save_observation(
     Where the episode does not exist, or is of another project, and where the store has changed its model meanwhile, nothing is stored.
     """
     observation, secrets = redacted(store, observation)
-    text, embedder, may = observation.content, store.embedder, readable(access)
-    texts = _in_parts(text)
-    vectors = vectors_of(embedder, texts)
-    with store.exclusive():
-        store.check_embedder(embedder)  # the store may have changed its model meanwhile
+    text, may = observation.content, readable(access)
+    with _ready(store, text) as ready:
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
         privacy = inferred(observation.context, text)
         if observation.privacy_tier is not None:
             privacy = Inferred(observation.privacy_tier, observation.context)
-        fields = _fields(store, observation, episode, privacy) | {"source": source}
-        parts = [SemanticMemory(content=one, embedding=its, **fields) for one, its in zip(texts, vectors, strict=True)]
+        fields = _fields(store, observation, episode, privacy)
+        parts = [SemanticMemory(content=one, embedding=its, source=source, **fields) for one, its in ready]
         settled = [(part, settle(store, part, threshold=OBSERVATION_COSINE, may=may)) for part in parts]
         pairs = [(part, found.memory) for part, found in settled if not found.is_left_out]
         why = list(dict.fromkeys(_why(found) for _, found in settled if found.is_left_out))
@@ -90,8 +87,14 @@ def save_observation(
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 
-def _in_parts(text: str) -> list[str]:
-    return [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
+@contextmanager
+def _ready(store: AgentMemoryStore, text: str) -> Iterator[list[tuple[str, Vector | None]]]:
+    """Hold the writer lock with the parts of a text, each at most as long as a memory, and their vectors."""
+    embedder, parts = store.embedder, [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
+    vectors = vectors_of(embedder, parts)
+    with store.exclusive():
+        store.check_embedder(embedder)  # the store may have changed its model meanwhile
+        yield list(zip(parts, vectors, strict=True))
 
 
 def _fields(
@@ -154,36 +157,6 @@ _REMEMBERED = "remember"
 _DONE = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """Result of `remember_text`: a memory for each part of the text, those that were known included, and what was done.
-
-    ``known``: nothing was added; ``restored``: what had been forgotten is in force again. `replaced` no longer hold because of it; `event`
-    changed the memories of a known text; `notice` says what it replaces or contradicts.
-    """
-
-    memories: list[StoredMemory]
-    action: Literal["created", "known", "restored"] = "created"
-    replaced: list[str] = field(default_factory=list)
-    event: int | None = None
-    notice: str | None = None
-
-    @property
-    def message(self) -> str:
-        """What was done, for a person."""
-        count = len(self.memories)
-        parts = f" in {count} parts" if count > 1 else ""
-        shown = shortened(self.memories[0].content.strip())
-        said = f"{_DONE[self.action]}{parts}: '{shown}' (pinned, will not decay)"
-        return f"{said}; {self.notice}" if self.notice else said
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The same for a program."""
-        ids = [memory.id for memory in self.memories]
-        return {"ids": ids, "action": self.action, "replaced": self.replaced, "event": self.event}
-
-
 def remember_text(
     store: AgentMemoryStore,
     text: str,
@@ -193,46 +166,41 @@ def remember_text(
     access: Access = OWNER,
     domain: str | None = None,
     tier: PrivacyTier | None = None,
-) -> Remembered:
-    """Store a text, without its secrets, as pinned memories; in linked parts if it is long. A known text is pinned, and restored if forgotten.
+) -> tuple[str, dict[str, Any]]:
+    """Store a text, without its secrets, as pinned memories, in linked parts if it is long; return what was done in words and as data.
 
-    An agent that saves it for the user is trusted as an agent, and it is compared with what they may have. The tier is by default that of
-    the domain and of what the text concerns.
+    What is known is not stored again: it is pinned, and in force again if it was forgotten (``event`` is that change). What the text contradicts
+    is replaced, as by an observation. An agent that saves it for the user is trusted as an agent, and it is compared with what they may have.
+    The tier is by default that of the domain and of what the text concerns.
     """
     actor: Actor = "user" if access.is_owner else "agent"
-    parts = [
-        SemanticMemory(
-            content=part,
-            tags=list(tags),
-            outcome="positive",
-            is_pinned=True,
-            trust_class=actor,
-            project_id=project_id,
-            reason="the user asked to remember it",
-            source=_REMEMBERED,
-            domain=domain,
-            **({} if tier is None else {"privacy_tier": tier}),
-        )
-        for part in _in_parts(text.strip() or text)
-    ]
-    embedder = store.embedder
-    vectors = vectors_of(embedder, [part.content for part in parts])
-    ready = [part.model_copy(update={"embedding": vector}) for part, vector in zip(parts, vectors, strict=True)]
-    with store.exclusive():
-        store.check_embedder(embedder)
-        known = _said_again(store, ready) if actor == "user" else []
+    fields: dict[str, Any] = {"tags": list(tags), "trust_class": actor, "project_id": project_id, "domain": domain}
+    fields |= {
+        "outcome": "positive",
+        "is_pinned": True,
+        "reason": "the user asked to remember it",
+        "source": _REMEMBERED,
+    }
+    fields |= {} if tier is None else {"privacy_tier": tier}
+    with _ready(store, text.strip() or text) as ready:
+        parts = [SemanticMemory(content=one, embedding=its, **fields) for one, its in ready]
+        known, event, found = _said_again(store, parts) if actor == "user" else [], None, ContradictionResult()
+        replaced: list[str] = []
         if len(known) == len(parts):
-            return _again(store, known, tags)
-        ids = [memory.id for memory in store.insert_parts(ready, actor=actor)]
-        stays, found = compared(store, ids, actor=actor, may=readable(access))
-        replaced = [
-            link.target_id
-            for one in (ids if found.replaced or found.superseded else ())
-            for link in store.links(one)
-            if link.relation == "SUPERSEDES" and link.source_id == one and link.target_id not in stays.values()
-        ]
-        memories = store.read_memories([stays.get(one, one) for one in ids])
-        return Remembered(memories, replaced=replaced, notice=described(found))
+            action = "restored" if any(one.is_suppressed for one in known) else "known"
+            ids, event = list(map(id_of, known)), _pin_again(store, known, tags)
+        else:
+            action, new = "created", [memory.id for memory in store.insert_parts(parts, actor=actor)]
+            stays, found = compared(store, new, actor=actor, may=readable(access))
+            links = [link for one in (new if found.replaced or found.superseded else ()) for link in store.links(one)]
+            older = (link for link in links if link.relation == "SUPERSEDES" and link.source_id in new)
+            replaced = list(dict.fromkeys(one.target_id for one in older if one.target_id not in stays.values()))
+            ids = [stays.get(one, one) for one in new]
+        shown = shortened(store.read_memories(ids)[0].content.strip())
+    many = f" in {len(ids)} parts" if len(ids) > 1 else ""
+    message = f"{_DONE[action]}{many}: '{shown}' (pinned, will not decay)"
+    data = {"ids": ids, "action": action, "replaced": replaced, "event": event}
+    return "; ".join(filter(None, [message, described(found)])), data
 
 
 def _said_again(store: AgentMemoryStore, parts: Sequence[SemanticMemory]) -> list[AgentMemory]:
@@ -256,19 +224,14 @@ def _users(reader: Reader) -> Mask:
     return said & ~reader.superseded()
 
 
-def _again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str]) -> Remembered:
+def _pin_again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str]) -> int | None:
     """Pin known memories, with these tags too, and restore them if they were forgotten. A fact that is said again as a rule is one."""
-    result = store.curation.change(
-        [id_of(memory) for memory in known],
-        lambda memory, _row, _now: {
-            "is_pinned": True,
-            "is_suppressed": False,
-            "tags": united([tag for tag in memory.tags if tag.casefold() != FACT_TAG], list(tags)),
-        },
-    )
-    action: Literal["known", "restored"] = "restored" if any(one.is_suppressed for one in known) else "known"
-    memories = store.read_memories([id_of(memory) for memory in known])
-    return Remembered(memories, action, event=result.event)
+
+    def change(memory: AgentMemory, *_: Any) -> dict[str, Any]:
+        kept = [tag for tag in memory.tags if tag.casefold() != FACT_TAG]
+        return {"is_pinned": True, "is_suppressed": False, "tags": united(kept, list(tags))}
+
+    return store.curation.change(list(map(id_of, known)), change).event
 
 
 # --- episodes, and feedback on them ---
