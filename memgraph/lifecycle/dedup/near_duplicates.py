@@ -343,8 +343,10 @@ def _is_mergeable(memory: StoredMemory) -> bool:
     return memory.source not in MADE_FROM_OTHERS and not is_evidence
 
 
-def _united(reader: Reader, pairs: Iterable[Near], opposed: Mapping[str, set[str]]) -> list[_Union]:
+def _united(reader: Reader, pairs: Iterable[Near]) -> list[_Union]:
     """Return the unions of at least two memories. The nearest pairs come first."""
+    with reader.frozen():
+        opposed = linked(reader.index, "CONTRADICTS")
     ordered = sorted(pairs, key=lambda pair: (-pair.score, pair.one, pair.other))
     ids = dict.fromkeys(one for pair in ordered for one in (pair.one, pair.other))
     unions = {one.id: _Union.of(one) for one in reader.read([*ids]) if _is_mergeable(one)}
@@ -382,26 +384,20 @@ def _copies(
     reader, pairs, looked_at = view.reader, set[Near](), 0
     with reader.frozen():
         index, there = reader.index, without_parts(reader.index, in_force(reader)) & may(reader)
-        for one in ids:
-            slot = index.slot(one)
-            if slot < 0 or not there[slot]:
-                continue
+        for slot in (slot for one in ids if (slot := index.slot(one)) >= 0 and there[slot]):
             looked_at += 1
             mask = there.copy()
             for name in _COPY_COLUMNS:
                 mask &= index.column(name) == index.column(name)[slot]
-            speaker = index.column("speaker")
-            if speaker[slot] >= 0:  # what two speakers say in equal words are two statements
-                mask &= (speaker == speaker[slot]) | (speaker < 0)
             mask[slot] = False
-            if mask.any() and (memory := next(iter(reader.read([one])), None)) is not None:
+            for memory in reader.read([index.ids.names[slot]]) if mask.any() else ():
                 first, *rest = sorted([memory, *equal_memories(reader, memory.content, mask)], key=_rank)
                 pairs |= {Near(1.0, first.id, other.id) for other in rest}  # the rest may have been separated from it
-        unions = _united(reader, pairs, linked(index, "CONTRADICTS"))
+    unions = _united(reader, pairs)
+    gone = {one.id: union.kept.id for union in unions for one, _ in union.others}
     if stays is not None:
-        stays |= {gone.id: one.kept.id for one in unions for gone, _ in one.others}
-    result = CopiesResult(looked_at=looked_at, merged=sum(len(one.others) for one in unions))
-    return Plan(result, _commits(view, unions, SAME_TEXT))
+        stays |= gone
+    return Plan(CopiesResult(looked_at=looked_at, merged=len(gone)), _commits(view, unions, SAME_TEXT))
 
 
 def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
@@ -417,15 +413,12 @@ def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
             new = members[is_new[members]].tolist()
             looked_at += len(new)
             found = near(reader, new, members, cosine=SLEEP_COSINE, share=SLEEP_OVERLAP, of_smaller=False)
-            for slot, others in found.items():
-                for other, score in others.items():
-                    one, its = sorted((names[slot], names[other]))
-                    pairs.append(Near(score, one, its, not (has_vector[slot] and has_vector[other])))
-        opposed = linked(index, "CONTRADICTS")
-    unions = _united(reader, pairs, opposed)
+            for slot, other, score in ((slot, *item) for slot, others in found.items() for item in others.items()):
+                one, its = sorted((names[slot], names[other]))
+                pairs.append(Near(score, one, its, not (has_vector[slot] and has_vector[other])))
+    unions = _united(reader, pairs)
     merged = [pair for union in unions for _, pair in union.others]
-    by_words = sum(pair.is_by_words for pair in merged)
-    result = MergeResult(looked_at=looked_at, merged=len(merged), by_words=by_words)
+    result = MergeResult(looked_at=looked_at, merged=len(merged), by_words=sum(pair.is_by_words for pair in merged))
     return Plan(result, _commits(view, unions, NEAR_DUPLICATE))
 
 
