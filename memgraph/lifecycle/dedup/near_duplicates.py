@@ -209,13 +209,8 @@ def merge_near_duplicates(
 ) -> MergeResult:
     """Merge memories that say the same, comparing those that are new or changed since this sleep phase last completed. Idempotent.
 
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called before each portion but the first; once it returns true, the rest waits for the next run.
-    on_portion : callable, optional
-        Called after each portion but the last with the last journal event covered, so that the caller can record the
-        progress and a later run can continue from there.
+    Before each portion but the first, `is_time_up` may leave the rest to the next run; after each but the last, `on_portion` gets the last
+    journal event covered, so that the caller can record the progress and a later run can continue from there.
     """
     return _in_portions(store, PHASE, MergeResult(), _near_duplicates, is_time_up, on_portion)
 

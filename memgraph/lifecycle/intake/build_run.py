@@ -137,12 +137,9 @@ class BuildRun:
         # the best candidates were chosen: the next run completes those that time did not suffice for, and no others
         left_out = [] if self.complete else self.left_out
         return BuildConsolidated(
-            project_id=log.project_id,
-            build_id=log.build_id,
+            **{name: getattr(log, name) for name in ("project_id", "build_id", "started_at", "completed_at")},
             log_sha256=self.sha256,
             outcome=log.build_outcome,
-            started_at=log.started_at,
-            completed_at=log.completed_at,
             task_count=len(log.tasks),
             agents=sorted({task.agent_name for task in log.tasks}),
             consumed_keys=[*self.consumed, *left_out],

@@ -28,6 +28,12 @@ _BATCH_ASKED = 4
 _NOTICES_SHOWN = 3
 _REASONS_KEPT = 100
 """Maximum number of reasons for skipping that are reported; further ones are only counted."""
+_COUNTED = {
+    "merged": "memories_deduplicated",
+    "forgotten": "memories_forgotten",
+    "left_out": "memories_left_out",
+    "recorded": "records_kept",
+}
 _TOTALS = ("records", "builds", "extracted", "merged", "skipped")
 
 
@@ -43,25 +49,8 @@ def ingest(
 
     After an interruption at any moment, the next run continues after the last committed batch, with the same final
     result. Repeated input adds nothing. Sources read by one pipeline form one run with one model budget; its
-    `usage.restart()` begins another.
-
-    Parameters
-    ----------
-    pipeline : ConsolidationPipeline, optional
-        Default: a new one, which begins a new run.
-    compress : bool
-        Whether to compress once at the end if the configured number of builds has come; False if another source
-        follows.
-
-    Returns
-    -------
-    IngestReport
-        Counts of this run.
-
-    Raises
-    ------
-    SourceError
-        The source cannot be read at all.
+    `usage.restart()` begins another. By default it is compressed once at the end, if the configured number of builds has come.
+    Raises `SourceError` if the source cannot be read at all.
     """
     if not store.config.consolidation_enabled:
         notice = "nothing was read: consolidation is disabled (consolidation_enabled)"
@@ -80,15 +69,8 @@ def ingest(
     run.embed(progress)
     report_budget(store, pipeline.usage.total())
     report = run.report(pipeline.compress_if_due() if compress else CompressionResult())
-    logger.info(
-        "read a source in %.1f s, records %d, builds %d, memories %d, merged %d, skipped %d",
-        report.seconds,
-        report.read,
-        report.builds,
-        report.extracted,
-        report.merged,
-        report.skipped,
-    )
+    counts = report.seconds, report.read, report.builds, report.extracted, report.merged, report.skipped
+    logger.info("read a source in %.1f s, records %d, builds %d, memories %d, merged %d, skipped %d", *counts)
     return report
 
 
@@ -113,28 +95,25 @@ class _Run:
         self._source_id = reader.source_id
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         self._started = time.monotonic()
-        self._reasons: Counter[str] = Counter()
-        self._notices: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-        self._seen = self._again = self._kept = 0
+        self._reasons, self._notices, self._counts = Counter[str](), Counter[str](), Counter[str]()
+        self._kept = self.read = 0
         self.cursor: str | None = self._known.get("cursor")
-        self.read = 0
 
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
         """Consolidate one batch and commit it with the cursor after it.
 
         While nothing at all could be read the cursor stays, so that the next run reports the reason again.
         """
-        cursor = batch[-1].cursor
-        for record in batch:
-            self.read += record.records
-            if record.skipped is not None:
-                self._counts["skipped"] += 1
-                if record.skipped in self._reasons or len(self._reasons) < _REASONS_KEPT:
-                    self._reasons[record.skipped] += 1
+        cursor, counts = batch[-1].cursor, self._counts
         built = [(record, record.build) for record in batch if record.build is not None]
         releases = {commit: name for record in batch for commit, name in record.releases.items()}
-        self._seen += len(built)
+        records = sum(record.records for record in batch)
+        self.read += records
+        skipped = [record.skipped for record in batch if record.skipped is not None]
+        counts.update(read=records, builds=len(built), skipped=len(skipped))
+        for reason in skipped:
+            if reason in self._reasons or len(self._reasons) < _REASONS_KEPT:
+                self._reasons[reason] += 1
         kept: set[str] = set()
         is_first = True
 
@@ -142,27 +121,23 @@ class _Run:
             nonlocal is_first
             for (record, _), result in zip(built, results, strict=True):
                 if is_first and result.was_known:  # later, what was just consolidated is known
-                    self._counts["known"] += 1
-                    self._again += record.records
-                self._counts["extracted"] += len(result.new_memory_ids)
-                self._counts["merged"] += result.memories_deduplicated
-                self._counts["forgotten"] += result.memories_forgotten
-                self._counts["left_out"] += result.memories_left_out
-                self._counts["recorded"] += result.records_kept
+                    counts.update(known=1, builds=-1, read=-record.records)
+                counts.update({name: getattr(result, field) for name, field in _COUNTED.items()})
+                counts["extracted"] += len(result.new_memory_ids)
                 self._notices.update(filter(None, [result.extraction_notice]))
                 kept.update([result.build_id] if result.memories_extracted else [])
             is_first, is_done = False, all(result.complete for result in results)
             if is_done:
-                self._counts["secrets_redacted"] += sum(result.secrets_redacted for result in results)
-            return [self._event(cursor)] if cursor != self.cursor and is_done and self._seen else []
+                counts["secrets_redacted"] += sum(result.secrets_redacted for result in results)
+            has_built = counts["builds"] + counts["known"] > 0
+            return [self._event(cursor)] if cursor != self.cursor and is_done and has_built else []
 
         # a build that ran out of time is continued: the cursor never passes what was not consolidated
         logs, released = [log for _, log in built], (self._reader.project_id, releases)
-        done = False
-        while not done:
-            done = all(
-                one.complete for one in self._pipeline.consolidate_all(logs, also=cursor_event, released=released)
-            )
+        is_left = True
+        while is_left:
+            results = self._pipeline.consolidate_all(logs, also=cursor_event, released=released)
+            is_left = not all(result.complete for result in results)
         self._kept += len(kept)
         self.cursor = cursor
 
@@ -181,11 +156,9 @@ class _Run:
         ]
         more = len(notices) - _NOTICES_SHOWN
         said = [*notices[:_NOTICES_SHOWN], f"and {more} more notices" if more > 0 else None, compression.notice]
-        builds = self._seen - self._counts["known"]
+        builds = self._counts["builds"]
         return IngestReport(
             source=self._source_id,
-            read=self.read - self._again,
-            builds=builds,
             **self._counts,
             kept_share=self._kept / builds if builds else 0.0,
             reasons=dict(self._reasons),
@@ -196,7 +169,7 @@ class _Run:
         )
 
     def _event(self, cursor: str) -> SourceRead:
-        here = {"records": self.read - self._again, "builds": self._seen - self._counts["known"], **self._counts}
+        here = {"records": self._counts["read"], **self._counts}
         totals = {name: int(self._known.get(name, 0)) + here.get(name, 0) for name in _TOTALS}
         return SourceRead(
             source_id=self._source_id,
