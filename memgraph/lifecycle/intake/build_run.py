@@ -27,7 +27,6 @@ from memgraph.index.index import entity_name
 from memgraph.lifecycle.dedup.near_duplicates import of_scope
 from memgraph.lifecycle.evidence.evidence import strictness
 from memgraph.lifecycle.evidence.reconcile import linked_to
-from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
@@ -45,7 +44,7 @@ from memgraph.model.memory import (
     id_of,
 )
 from memgraph.model.results.learning import ConsolidationResult
-from memgraph.ports import Embedder, Row, is_release
+from memgraph.ports import Row, is_release
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text.cutting import split_text, whole_sentences
@@ -115,9 +114,9 @@ class BuildRun:
         """Fill in what is known of the commit; what rules find in a session is unconfirmed, unless the user stated it."""
         if self.log.source == "transcript":
             unproven = {} if candidate.is_stated else {"source": RUN_SOURCE, "relevance_score": _RELEVANCE}
-            return _with(candidate, unproven)
+            return with_fields(candidate, unproven)
         task = tasks.get(getattr(candidate.memory, "git_commit", None) or "")
-        return _with(candidate, _commit_fields(task) if task else {})
+        return with_fields(candidate, _commit_fields(task) if task else {})
 
     def record_beside(self, candidate: Candidate) -> list[Candidate]:
         """Return the record of what a candidate tells that was merged into another memory, unless it is kept anyhow."""
@@ -172,31 +171,7 @@ class BuildRun:
         )
 
 
-def embed_candidates(
-    builds: Sequence[BuildRun], embedder: Embedder, paced: PacedEmbedding, limit: TimeLimit, timer: Timer
-) -> None:
-    """Embed the candidates of all builds in order, and cut off those for which there is no time. Records get their vectors later."""
-    lacking = [
-        (build, place)
-        for build in builds
-        for place, candidate in enumerate(build.candidates)
-        if candidate.memory.embedding is None and candidate.memory.source not in RECORD_SOURCES
-    ]
-    began = timer()
-    texts = [build.candidates[place].memory.content for build, place in lacking]
-    vectors = paced.embed(embedder, texts, limit)
-    text_s = (timer() - began) / max(1, len(vectors))
-    for (build, place), vector in zip(lacking, vectors, strict=False):
-        build.candidates[place] = _with(build.candidates[place], {"embedding": vector})
-        build.spent_s += text_s
-    if len(vectors) < len(lacking):
-        first, place = lacking[len(vectors)]
-        first.cut(place)
-        for later in builds[builds.index(first) + 1 :]:  # a duplicate is merged into what comes before it
-            later.cut(0)
-
-
-def _with(candidate: Candidate, fields: Mapping[str, Any]) -> Candidate:
+def with_fields(candidate: Candidate, fields: Mapping[str, Any]) -> Candidate:
     """Return a candidate whose memory has these fields."""
     return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=fields)})
 
@@ -213,7 +188,7 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
         "occurred_at": memory.occurred_at or getattr(memory, "event_date", None) or log.completed_at,
         "reason": memory.reason or "proposed by the extractor",
     }
-    return _with(candidate, fields)
+    return with_fields(candidate, fields)
 
 
 # --- records: what else happened ---
@@ -247,7 +222,11 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
             own |= {"git_commit": task.task_id, **_commit_fields(task)}
             yield _record(log, RECORD_SOURCE, *said, task.text or task.description, **own)
         elif log.source in _OF_RUNS and (text := _of_run(log, task)):
-            own |= {"tried": task_name(task), "files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
+            own |= {
+                "tried": task_name(task),
+                "files_involved": task.files_changed[:MAX_FILES],
+                **failed_with(task),
+            }
             yield _record(log, RUN_SOURCE, *said, text, **own)
         elif log.source == "transcript" and task.lesson:
             yield from _told(log, *said, _CONCLUDED, task.lesson)
@@ -370,7 +349,7 @@ class Failures:
                 if task.outcome == "success" and (what := _what_failed(one)) not in made:
                     recovery = recovery_of(log, task, one)
                     both = (recovery.memory, one)  # it quotes the error: it is as private, and no more trusted
-                    made[what] = _with(recovery, strictness([vars(memory) for memory in both]))
+                    made[what] = with_fields(recovery, strictness([vars(memory) for memory in both]))
         events = {event for one in made.values() for event in one.memory.source_event_ids}
         others = (
             one for one in found if one.memory.type != "episodic" or events.isdisjoint(one.memory.source_event_ids)
@@ -489,7 +468,7 @@ class Undone:
             if subject.place and subject.changed:
                 build, place = subject.place
                 changed = {name: value for name, (value, _) in subject.changed.items()}
-                build.candidates[place] = _with(build.candidates[place], changed)
+                build.candidates[place] = with_fields(build.candidates[place], changed)
         for sha, release in (releases or {}).items():
             if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
                 for subject in self._of_commit(sha, project):

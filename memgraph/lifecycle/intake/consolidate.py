@@ -20,7 +20,7 @@ from memgraph.lifecycle.dedup.near_duplicates import near_to
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
-from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, embed_candidates
+from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, with_fields
 from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
@@ -150,7 +150,7 @@ class ConsolidationPipeline:
             else:
                 self._extract(build, failures)
         embedder = self._embedder
-        embed_candidates(fresh, embedder, self._paced, limit, self._timer)
+        self._embed(fresh, embedder, limit)
         with store.exclusive():  # new and duplicate must still be valid at the commit
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             pending, failures = Pending(store), Failures(store)
@@ -285,6 +285,26 @@ class ConsolidationPipeline:
         for candidate in build.candidates:
             failures.note(build.log, candidate.memory)
         build.spent_s = self._timer() - began
+
+    def _embed(self, builds: Sequence[BuildRun], embedder: Embedder, limit: TimeLimit) -> None:
+        """Embed the candidates of all builds in order, and cut off those for which there is no time. Records get their vectors later."""
+        lacking = [
+            (build, place)
+            for build in builds
+            for place, memory in enumerate(one.memory for one in build.candidates)
+            if memory.embedding is None and memory.source not in RECORD_SOURCES
+        ]
+        began, texts = self._timer(), [build.candidates[place].memory.content for build, place in lacking]
+        vectors = self._paced.embed(embedder, texts, limit)
+        text_s = (self._timer() - began) / max(1, len(vectors))
+        for (build, place), vector in zip(lacking, vectors, strict=False):
+            build.candidates[place] = with_fields(build.candidates[place], {"embedding": vector})
+            build.spent_s += text_s
+        if len(vectors) < len(lacking):
+            first, place = lacking[len(vectors)]
+            first.cut(place)
+            for later in builds[builds.index(first) + 1 :]:  # a duplicate is merged into what comes before it
+                later.cut(0)
 
     def _settle(self, build: BuildRun, pending: Pending, failures: Failures) -> Iterator[Write]:
         """Decide for each candidate whether it is new, known or not wanted, and yield what is to be written."""
