@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph import EpisodicMemory, SemanticMemory
-from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of
+from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of, is_question
 
 CONFLICTING = [
     ("The deploy port is 8080", "The deploy port is now 9090", "value"),
@@ -87,6 +87,12 @@ def test_a_replacement_is_replaced_in_turn() -> None:
     found = conflict_of(*(SemanticMemory(content=text) for text in texts))
     assert found is not None
     assert found.is_stated
+
+
+def test_what_is_given_up_in_part_is_a_question() -> None:
+    older, newer = (SemanticMemory(content=text) for text in ("We use Redis", "We moved the queue from Redis to SQS"))
+    assert conflict_of(older, newer) is None
+    assert is_question(older, newer)
 
 
 def test_the_reason_names_both_values() -> None:
