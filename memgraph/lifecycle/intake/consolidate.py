@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from memgraph.config import ConsolidationConfig
-from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memgraph.errors import InvalidInputError, ModelMismatchError
 from memgraph.extraction.default import default_extractor
 from memgraph.extraction.llm.extractor import ModelExtractor
 from memgraph.extraction.rules.extractor import RuleExtractor
@@ -219,13 +219,10 @@ class ConsolidationPipeline:
             candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
         with self._store.exclusive():
             self._store.check_embedder(embedder)
-            found = self._store.get_memory(existing.id)
-            if found is None:
-                raise NotFoundError("memory", str(existing.id))
-            write = Pending(self._store).merge(found, candidate)
+            found = self._store.reader.known(id_of(existing))
             scope: WriteScope = "task" if found.task_id else "global"
-            self._store.commit(scope, [write], task_id=found.task_id)
-            return self._store.read_memories([found.id])[0]
+            self._store.commit(scope, [Pending(self._store).merge(found, candidate)], task_id=found.task_id)
+            return self._store.reader.known(found.id)
 
     def compress(self, cycle_count: int = 0) -> CompressionResult:
         """Generalise what at least three builds have in common, errors among it, then collect faded memories.
