@@ -187,6 +187,6 @@ def _contradicts(message: str, rule: str) -> bool:
         text = _without_politeness(sentence.strip()[:MAX_CONTENT_CHARS])
         if text.strip(" .!?") and not text.rstrip().endswith("?"):
             conflict = conflict_of(older, SemanticMemory(content=text, trust_class="user"))
-            if conflict is not None and conflict.kind in ("value", "denial"):
+            if conflict is not None and conflict.is_sure and conflict.kind in ("value", "denial"):
                 return True
     return False

@@ -54,12 +54,14 @@ _SAID = frozenset({"instruction", "statement"})
 class Conflict(NamedTuple):
     """How two memories conflict: the share of common words, in (0, 1], and a reason that may quote both, for readers who may see both.
 
-    `is_stated`: the newer one says itself that it replaces what the older one reports.
+    Not `is_sure`: the newer one may concern only a part of the older one, so that the conflict is left open. `is_stated`: it says itself that
+    it replaces what the older one reports.
     """
 
     kind: Kind
     score: float
     reason: str
+    is_sure: bool = True
     is_stated: bool = False
 
     @property
@@ -175,7 +177,7 @@ def _between(one: Claim, other: Claim, *, is_state: bool) -> Conflict | None:
         said = "is not so" if other.is_denied else "is so after all"
         is_other = is_state and one.is_denied != other.is_denied and _says(mine) >= _LEAST_SHARED
         is_stated = _NOW.search(other.text) is not None
-        return Conflict("denial", 1.0, f"the newer one says that it {said}", is_stated) if is_other else None
+        return Conflict("denial", 1.0, f"the newer one says that it {said}", is_stated=is_stated) if is_other else None
     begins, ends = _begin_alike(mine, theirs), _begin_alike(mine[::-1], theirs[::-1])
     if one.is_denied or other.is_denied or not 0 < begins < min(len(mine), len(theirs)) - ends:
         return None  # two negated statements do not exclude each other
@@ -243,19 +245,25 @@ def ended_by(text: str) -> list[list[str]]:
 
 
 def _given_up(earlier: Claim, later: Claim) -> Conflict | None:
-    """Return how a sentence gives up what an earlier one says is used: “we replaced Redux with Zustand”. About a part it decides nothing."""
+    """Return how a sentence gives up what an earlier one says is used: “we replaced Redux with Zustand”.
+
+    Where the later one speaks of a part that the earlier one does not name, it decides nothing; it is only not sure if the earlier one
+    speaks of all.
+    """
     said = next(filter(None, (form.search(later.text) for form in _GIVEN_UP)), None)
     if said is None:
         return None
-    named, old, text = said.groupdict(""), re.escape(said["old"]), earlier.text
-    use = next(filter(None, (re.search(form.format(old), text, re.IGNORECASE) for form in (_OURS, _USED))), None)
+    named, old, text, known = said.groupdict(""), said["old"], earlier.text, set(analyse(earlier.text))
+    is_ours = re.search(_OURS.format(re.escape(old)), text, re.IGNORECASE)
+    use = is_ours or re.search(_USED.format(re.escape(old)), text, re.IGNORECASE)
     if use is None or _PAST.search(text[: use.start()]) or any(map(is_denial, pieces(expanded(text[: use.end()])))):
         return None
     new, rest = named.get("new", ""), _REASON.split(later.text[said.end() :], maxsplit=1)[0]
-    is_part = not set(analyse(f"{named.get('part', '')} {rest}")) - _USES <= set(analyse(text))
-    if is_part or RESTRICTS.search(_NOW.sub("", rest)):
-        return None
     if new and re.search(rf"(?<!\w){re.escape(new)}(?!\w)", text, re.IGNORECASE):
         return None  # the earlier one knows both
-    how = f"“{new}” has taken the place of “{said['old']}”" if new else f"“{said['old']}” was given up"
-    return Conflict("value" if new else "denial", 1.0, f"says that {how}", is_stated=True)
+    is_part = not set(analyse(f"{named.get('part', '')} {rest}")) - _USES <= known
+    if RESTRICTS.search(_NOW.sub("", rest)) or (is_part and not is_ours and known - set(analyse(old)) - _USES):
+        return None
+    how = f"“{new}” has taken the place of “{old}”" if new else f"“{old}” was given up"
+    kind: Kind = "value" if new else "denial"
+    return Conflict(kind, 0.5 if is_part else 1.0, f"says that {how}", is_sure=not is_part, is_stated=True)

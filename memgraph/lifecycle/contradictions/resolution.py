@@ -72,7 +72,7 @@ def _may_replace(conflict: Conflict, older: StoredMemory, newer: StoredMemory, n
     Its source is trusted as much; a pinned memory yields only to the user, and a pin to nobody. Which of two outcomes will recur, only the user
     can decide.
     """
-    if conflict.kind == "outcome" or not since(older) <= since(newer) <= now:
+    if conflict.kind == "outcome" or not conflict.is_sure or not since(older) <= since(newer) <= now:
         return False
     if older.source == PIN_SOURCE or TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
         return False

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph import EpisodicMemory, SemanticMemory
-from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of, is_question
+from memgraph.lifecycle.contradictions.conflict import claims_of, conflict_of
 
 CONFLICTING = [
     ("The deploy port is 8080", "The deploy port is now 9090", "value"),
@@ -89,10 +89,18 @@ def test_a_replacement_is_replaced_in_turn() -> None:
     assert found.is_stated
 
 
-def test_what_is_given_up_in_part_is_a_question() -> None:
-    older, newer = (SemanticMemory(content=text) for text in ("We use Redis", "We moved the queue from Redis to SQS"))
-    assert conflict_of(older, newer) is None
-    assert is_question(older, newer)
+@pytest.mark.parametrize(
+    ("older", "newer", "is_sure"),
+    [
+        ("We use Redis", "We moved from Redis to SQS", True),
+        ("We use Redis", "We moved from Redis to SQS for the queue", False),
+        ("Jenkins is our CI server", "We migrated the builds from Jenkins to GitHub Actions", False),
+    ],
+)
+def test_what_may_concern_only_a_part_is_not_sure(older: str, newer: str, is_sure: bool) -> None:
+    found = conflict_of(*(SemanticMemory(content=text) for text in (older, newer)))
+    assert found is not None
+    assert found.is_sure is is_sure
 
 
 def test_the_reason_names_both_values() -> None:
