@@ -222,11 +222,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
             own |= {"git_commit": task.task_id, **_commit_fields(task)}
             yield _record(log, RECORD_SOURCE, *said, task.text or task.description, **own)
         elif log.source in _OF_RUNS and (text := _of_run(log, task)):
-            own |= {
-                "tried": task_name(task),
-                "files_involved": task.files_changed[:MAX_FILES],
-                **failed_with(task),
-            }
+            own |= {"tried": task_name(task), "files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
             yield _record(log, RUN_SOURCE, *said, text, **own)
         elif log.source == "transcript" and task.lesson:
             yield from _told(log, *said, _CONCLUDED, task.lesson)

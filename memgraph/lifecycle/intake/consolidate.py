@@ -175,11 +175,7 @@ class ConsolidationPipeline:
         return results
 
     def deduplicate(
-        self,
-        embedding: Vector | Sequence[float],
-        type: MemoryType,
-        *,
-        project_id: str | None = None,
+        self, embedding: Vector | Sequence[float], type: MemoryType, *, project_id: str | None = None
     ) -> StoredMemory | None:
         """Return the nearest memory in force of this type, if its cosine reaches the threshold.
 
