@@ -24,8 +24,8 @@ from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
 from memgraph.model.base import Name, checked
-from memgraph.model.events.memories import MemoryLinked, MemoryUnlinked
-from memgraph.model.link import REPLACED, Link, in_order, since
+from memgraph.model.events.memories import MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
+from memgraph.model.link import Link, in_order, since
 from memgraph.model.memory import EpisodicMemory, StoredMemory
 from memgraph.model.results.learning import Contradiction
 from memgraph.model.timestamps import days_between
@@ -96,10 +96,10 @@ def related(source_id: str, target_id: str, now: str, reason: str = NO_CONFLICT)
     return MemoryLinked(source_id=source_id, relation="RELATED_TO", target_id=target_id, reason=reason, created_at=now)
 
 
-def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMemory:
-    """Return the older memory as it is once the newer one replaces it: invalid from the time when that one holds."""
-    ends = {"invalid_at": since(newer), "invalidation_reason": REPLACED, "updated_at": now}
-    return older.model_copy(update=ends)
+def ended(memory_id: str, at: str, reason: str, now: str) -> MemoryRevised:
+    """Return the event by which a memory no longer holds from a time on."""
+    changed = {"invalid_at": at, "invalidation_reason": reason, "updated_at": now}
+    return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:

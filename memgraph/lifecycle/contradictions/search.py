@@ -24,9 +24,8 @@ from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
-from memgraph.lifecycle.contradictions.resolution import is_decided, linked, related, replaced_by, replaces
+from memgraph.lifecycle.contradictions.resolution import ended, is_decided, linked, related, replaces
 from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, in_force, near
-from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Plan, View, account, added, carry_out, commits_by_task
@@ -50,7 +49,7 @@ from memgraph.model.events.records import (
     OutcomeRecorded,
     ProcedureMeasured,
 )
-from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
+from memgraph.model.link import EXPLICIT_RELATIONS, REPLACED, in_order, since
 from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.model.results.learning import COUNTING_SOURCE, ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
@@ -316,7 +315,7 @@ def _planned(
         superseded = linked("SUPERSEDES", conflict, older, newer, now)
         events: list[Write] = []
         if not is_known and replaces(conflict, older, newer, now=now):
-            events = [superseded, revised(older, replaced_by(newer, older, now))]
+            events = [superseded, ended(older.id, since(newer), REPLACED, now)]
             replaced += 1
         else:
             if not is_known:

@@ -132,14 +132,8 @@ def settle(
 ) -> Settled:
     """Return whether a memory is new, known, forgotten or decided against. A record is compared with nothing.
 
-    Parameters
-    ----------
-    threshold : float or None
-        Minimum cosine of two memories with the same meaning. None: only equal texts are the same, and the known one may be more private.
-    pending : Pending, optional
-        What the same commit adds or merges.
-    may : callable
-        Which memories count: those that the writer may have.
+    The threshold is the least cosine of two memories with the same meaning; without one only equal texts are the same, and the known one may be
+    more private. `pending` is what the same commit adds or merges; of the store those memories count that the writer may have.
     """
     reader, pending = store.reader, pending or Pending(store)
     if memory.id in reader.rejected():
