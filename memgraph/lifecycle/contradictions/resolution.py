@@ -23,6 +23,7 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
+from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.model.base import Name, checked
 from memgraph.model.events.memories import MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
 from memgraph.model.link import Link, in_order, since
@@ -36,6 +37,7 @@ from memgraph.store.query import Reader
 _LATER_DAYS = 1.0
 """Statements that are at least this far apart are about different times."""
 NO_CONFLICT = "they do not contradict each other"
+"""Why two memories are related that do not conflict: linked memories are never compared."""
 
 
 def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, now: str) -> bool:
@@ -89,11 +91,6 @@ def linked(
     """Return the event that links a newer memory to the older one that it conflicts with."""
     ends = {"source_id": newer.id, "target_id": older.id}
     return MemoryLinked(relation=relation, **ends, score=conflict.score, reason=conflict.noted, created_at=now)
-
-
-def related(source_id: str, target_id: str, now: str, reason: str = NO_CONFLICT) -> MemoryLinked:
-    """Return the event that relates two memories which do not conflict: linked memories are never compared."""
-    return MemoryLinked(source_id=source_id, relation="RELATED_TO", target_id=target_id, reason=reason, created_at=now)
 
 
 def ended(memory_id: str, at: str, reason: str, now: str) -> MemoryRevised:
@@ -195,7 +192,7 @@ def dismissal(
     """Return the events by which two memories are related and neither contradicts nor supersedes the other; the last one is the new link."""
     found = _between(store.reader, ("CONTRADICTS", "SUPERSEDES"), source, target)
     gone = [MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1]) for relation, ends, _ in found]
-    return [*gone, related(source, target, store.now(), reason or NO_CONFLICT)]
+    return [*gone, linked_to(source, "RELATED_TO", target, reason or NO_CONFLICT, store.now())]
 
 
 def replacement(store: AgentMemoryStore, *, keep: str, gone: str, reason: str | None = None) -> MemoryLinked:

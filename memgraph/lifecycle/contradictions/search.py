@@ -24,9 +24,10 @@ from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
-from memgraph.lifecycle.contradictions.resolution import ended, is_decided, linked, related, replaces
+from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, ended, is_decided, linked, replaces
 from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, in_force, near
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
+from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Plan, View, account, added, carry_out, commits_by_task
 from memgraph.logs import logger_of
@@ -306,7 +307,7 @@ def _planned(
             continue  # each is valid in its own period
         judgement = (said or {}).get((older.content, newer.content), "unsure")
         if judgement == "compatible":
-            writes.append((newer.task_id, [related(newer.id, older.id, now)]))
+            writes.append((newer.task_id, [linked_to(newer.id, "RELATED_TO", older.id, NO_CONFLICT, now)]))
             continue
         said_so = Conflict("judged", max(cosine, 0.01), NOTED["judged"], is_stated=judgement == "replaces")
         conflict = conflict_of(older, newer) if judgement == "unsure" else said_so
