@@ -17,7 +17,7 @@ from memgraph.fold.fold import other_wordings
 from memgraph.index.columns import FACT_TAG
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.near_duplicates import copies_of
-from memgraph.lifecycle.intake.remembered import remember_text
+from memgraph.lifecycle.intake.observations import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
@@ -113,11 +113,10 @@ class MemoryCommands:
         self._store.auditing.check_asked(access, "write", domain=checked(Name | None, domain, "domain") or "general")
         privacy_tier = checked(PrivacyTier | None, privacy_tier, "privacy_tier")
         given = [*given, FACT_TAG] if checked(bool, fact, "fact") else given
-        found = remember_text(
+        message, data = remember_text(
             self._store, text, tags=given, project_id=project_id, access=access, domain=domain, tier=privacy_tier
         )
-        data = {"redacted": kinds, **found.data}
-        return MemoryCommandResult(command="remember", success=True, message=found.message, data=data)
+        return MemoryCommandResult(command="remember", success=True, message=message, data={"redacted": kinds, **data})
 
     def forget(self, query: str, *, dry_run: bool = False, pins: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.

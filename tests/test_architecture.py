@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_220,
     "journal": 4_270,
-    "lifecycle": 11_000,
+    "lifecycle": 10_450,
     "memgraph": 3_580,
     "model": 5_980,
     "retrieval": 4_680,

@@ -47,13 +47,13 @@ from memgraph.journal.opening import FILE, id_of, is_store, lost_journal, made_f
 from memgraph.journal.sql import DamagedDatabaseError
 from memgraph.journal.vectors import NamedVectors
 from memgraph.lifecycle.contradictions.resolution import pairs_among
-from memgraph.lifecycle.dedup.near import sharing
 from memgraph.lifecycle.dedup.near_duplicates import (
     PHASE,
     SLEEP_OVERLAP,
     groups,
     linked,
     may_be_one,
+    sharing,
     without_parts,
 )
 from memgraph.lifecycle.sleep import EPISODES_BETWEEN

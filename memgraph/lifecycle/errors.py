@@ -203,9 +203,9 @@ def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
 
 
 def _concluded(result: ErrorAnalysis, now: str, up_to_seq: int) -> ErrorsAnalysed:
-    names = ("internal", "external", "configuration", "created", "updated", "superseded")
+    names = ("internal", "external", "configuration", "created", "updated")
     counts = {name: getattr(result, name) for name in names}
-    return ErrorsAnalysed(applied_at=now, up_to_seq=up_to_seq, episodes=result.failures, **counts)
+    return ErrorsAnalysed(applied_at=now, up_to_seq=up_to_seq, episodes=result.failures, superseded=0, **counts)
 
 
 def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.dedup.facts import Words, fact_form, same_statements
+from memgraph.lifecycle.dedup.same import Words, fact_form, same_statements
 from memgraph.lifecycle.evidence.evidence import (
     CONFIDENCE,
     CONFIDENCE_AT_MOST,

@@ -176,8 +176,7 @@ class ConsolidationConfig(Model):
     deduplication_threshold : float
         Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.intake.settle` and `memgraph.lifecycle.dedup.near_duplicates`.
     max_duration_ms : float
-        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
-        does not fit is left to the next call with the same logs.
+        Time limit for extracting and embedding one batch. What does not fit is left to the next call with the same logs.
     max_memory_mb : int
         Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name.
     """

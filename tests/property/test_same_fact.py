@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph import EpisodicMemory, SemanticMemory
-from memgraph.lifecycle.dedup.facts import is_equal
-from memgraph.lifecycle.dedup.same import same
+from memgraph.lifecycle.dedup.same import is_equal, same
 
 MANY = settings(max_examples=60, database=None)
 NAMES = ("Ann", "Bob", "parser.py", "Redis", "the importer", "src/shop/cart.ts", "`--fast`", "req.ips", "us-east-1")

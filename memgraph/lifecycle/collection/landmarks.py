@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import OUTCOMES
 from memgraph.index.index import Index
-from memgraph.lifecycle.dedup.duplicates import of_scope
+from memgraph.lifecycle.dedup.near_duplicates import of_scope
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore

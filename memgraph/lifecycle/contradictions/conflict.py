@@ -19,8 +19,17 @@ from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import QUESTION_MARKS
-from memgraph.lifecycle.dedup.facts import difference, fact_word, folded, is_denial, is_equal, names_of, pieces
-from memgraph.lifecycle.dedup.same import RESTRICTS, may_be_about_the_same
+from memgraph.lifecycle.dedup.same import (
+    RESTRICTS,
+    difference,
+    fact_word,
+    folded,
+    is_denial,
+    is_equal,
+    may_be_about_the_same,
+    names_of,
+    pieces,
+)
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.sentences import split_sentences
@@ -43,18 +52,10 @@ _SAID = frozenset({"instruction", "statement"})
 
 
 class Conflict(NamedTuple):
-    """How two memories conflict.
+    """How two memories conflict: the share of common words, in (0, 1], and a reason that may quote both, for readers who may see both.
 
-    Attributes
-    ----------
-    score : float
-        Share of common words, in (0, 1].
-    reason : str
-        Explanation that may quote both memories, for readers who may see both.
-    is_sure : bool
-        False if the newer one may concern only a part of the older one: such a conflict is left open.
-    is_stated : bool
-        Whether the newer one itself says that it replaces what the older one reports.
+    Not `is_sure`: the newer one may concern only a part of the older one, so that the conflict is left open. `is_stated`: it says itself that
+    it replaces what the older one reports.
     """
 
     kind: Kind
@@ -70,10 +71,7 @@ class Conflict(NamedTuple):
 
 
 def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    """Return how two memories of one project conflict, None if their words do not show it; `newer` is the later statement.
-
-    Deterministic; costs at most a few dozen comparisons of short sentences.
-    """
+    """Return how two memories of one project conflict, None if their words do not show it; `newer` is the later statement."""
     if not may_be_about_the_same(older, newer):
         return None
     events = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
@@ -88,12 +86,10 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
         replaced = (_given_up(one, other) for one, other in product(mine, theirs))
         if found := next(filter(None, replaced), None):
             return found
-    if [one.forms for one in mine[:1]] != [
-        other.forms for other in theirs[:1]
-    ]:  # later sentences refer to the subject of the first: they are compared only if it is the same
-        mine, theirs = mine[:1], theirs[:1]
+    # later sentences refer to the subject of the first: they are compared only if it is the same
+    shown = None if [one.forms for one in mine[:1]] == [other.forms for other in theirs[:1]] else 1
     is_state = _states(older) and _states(newer)
-    conflicts = (_between(one, other, is_state=is_state) for one, other in product(mine, theirs))
+    conflicts = (_between(one, other, is_state=is_state) for one, other in product(mine[:shown], theirs[:shown]))
     return max(filter(None, conflicts), key=lambda conflict: conflict.score, default=None)
 
 
@@ -143,16 +139,9 @@ _SETTINGS = frozenset("true false on off enabled disabled".split())
 
 
 class Claim(NamedTuple):
-    """What a sentence says.
+    """What a sentence says: its words in their normal form, each as it is written, too, without articles, auxiliaries and negations.
 
-    Attributes
-    ----------
-    text : str
-        The sentence.
-    words : tuple of (str, str)
-        Its words in their normal form, each as it is written, too: without articles, auxiliaries and negations.
-    is_denied : bool
-        Whether an odd number of negations was left out.
+    `is_denied` if an odd number of negations was left out.
     """
 
     text: str
@@ -188,7 +177,7 @@ def _between(one: Claim, other: Claim, *, is_state: bool) -> Conflict | None:
         said = "is not so" if other.is_denied else "is so after all"
         is_other = is_state and one.is_denied != other.is_denied and _says(mine) >= _LEAST_SHARED
         is_stated = _NOW.search(other.text) is not None
-        return Conflict("denial", 1.0, f"the newer one says that it {said}", True, is_stated) if is_other else None
+        return Conflict("denial", 1.0, f"the newer one says that it {said}", is_stated=is_stated) if is_other else None
     begins, ends = _begin_alike(mine, theirs), _begin_alike(mine[::-1], theirs[::-1])
     if one.is_denied or other.is_denied or not 0 < begins < min(len(mine), len(theirs)) - ends:
         return None  # two negated statements do not exclude each other
@@ -264,22 +253,17 @@ def _given_up(earlier: Claim, later: Claim) -> Conflict | None:
     said = next(filter(None, (form.search(later.text) for form in _GIVEN_UP)), None)
     if said is None:
         return None
-    named, old, text = said.groupdict(""), re.escape(said["old"]), earlier.text
-    is_ours = re.search(_OURS.format(old), text, re.IGNORECASE)
-    use = is_ours or re.search(_USED.format(old), text, re.IGNORECASE)
+    named, old, text, known = said.groupdict(""), said["old"], earlier.text, set(analyse(earlier.text))
+    is_ours = re.search(_OURS.format(re.escape(old)), text, re.IGNORECASE)
+    use = is_ours or re.search(_USED.format(re.escape(old)), text, re.IGNORECASE)
     if use is None or _PAST.search(text[: use.start()]) or any(map(is_denial, pieces(expanded(text[: use.end()])))):
         return None
-    new, known = named.get("new", ""), set(analyse(text))
+    new, rest = named.get("new", ""), _REASON.split(later.text[said.end() :], maxsplit=1)[0]
     if new and re.search(rf"(?<!\w){re.escape(new)}(?!\w)", text, re.IGNORECASE):
         return None  # the earlier one knows both
-    rest = _REASON.split(later.text[said.end() :], maxsplit=1)[0]
     is_part = not set(analyse(f"{named.get('part', '')} {rest}")) - _USES <= known
-    if RESTRICTS.search(_NOW.sub("", rest)) or (is_part and not is_ours and known - set(analyse(said["old"])) - _USES):
+    if RESTRICTS.search(_NOW.sub("", rest)) or (is_part and not is_ours and known - set(analyse(old)) - _USES):
         return None
-    reason = (
-        f"says that “{new}” has taken the place of “{said['old']}”"
-        if new
-        else f"says that “{said['old']}” was given up"
-    )
-    score = 0.5 if is_part else 1.0
-    return Conflict("value" if new else "denial", score, reason, is_sure=not is_part, is_stated=True)
+    how = f"“{new}” has taken the place of “{old}”" if new else f"“{old}” was given up"
+    kind: Kind = "value" if new else "denial"
+    return Conflict(kind, 0.5 if is_part else 1.0, f"says that {how}", is_sure=not is_part, is_stated=True)

@@ -13,7 +13,7 @@ invalid from then on.
 
 from __future__ import annotations
 
-from itertools import compress
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,9 +23,10 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
+from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.model.base import Name, checked
-from memgraph.model.events.memories import MemoryLinked, MemoryUnlinked
-from memgraph.model.link import REPLACED, Link, in_order, since
+from memgraph.model.events.memories import MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
+from memgraph.model.link import Link, in_order, since
 from memgraph.model.memory import EpisodicMemory, StoredMemory
 from memgraph.model.results.learning import Contradiction
 from memgraph.model.timestamps import days_between
@@ -36,6 +37,7 @@ from memgraph.store.query import Reader
 _LATER_DAYS = 1.0
 """Statements that are at least this far apart are about different times."""
 NO_CONFLICT = "they do not contradict each other"
+"""Why two memories are related that do not conflict: linked memories are never compared."""
 
 
 def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, now: str) -> bool:
@@ -58,13 +60,8 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
 def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, is_confirmed: bool, now: str) -> bool:
     """Return whether the newer memory supersedes the one that it contradicts without asking anybody.
 
-    It does if it is later and confirmed: the user stated it, it was useful in a recall that ended well, or its confidence is higher than the
-    older one's. Being later alone does not make it truer.
-
-    Parameters
-    ----------
-    is_confirmed : bool
-        Whether the newer one was used since with a good outcome, or was repeated.
+    It does if it is later and confirmed: the user stated it, it was repeated or useful in a recall that ended well (`is_confirmed`), or its
+    confidence is higher than the older one's. Being later alone does not make it truer.
     """
     if not _may_replace(conflict, older, newer, now) or since(older) == since(newer):
         return False
@@ -96,25 +93,14 @@ def linked(
     return MemoryLinked(relation=relation, **ends, score=conflict.score, reason=conflict.noted, created_at=now)
 
 
-def related(source_id: str, target_id: str, now: str, reason: str = NO_CONFLICT) -> MemoryLinked:
-    """Return the event that relates two memories which do not conflict: linked memories are never compared."""
-    return MemoryLinked(source_id=source_id, relation="RELATED_TO", target_id=target_id, reason=reason, created_at=now)
-
-
-def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMemory:
-    """Return the older memory as it is once the newer one replaces it: invalid from the time when that one holds."""
-    ends = {"invalid_at": since(newer), "invalidation_reason": REPLACED, "updated_at": now}
-    return older.model_copy(update=ends)
+def ended(memory_id: str, at: str, reason: str, now: str) -> MemoryRevised:
+    """Return the event by which a memory no longer holds from a time on."""
+    changed = {"invalid_at": at, "invalidation_reason": reason, "updated_at": now}
+    return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
-    """Return the contradictions whose sides are both in force, surest first, ties in id order.
-
-    Parameters
-    ----------
-    project_id : str, optional
-        Only contradictions between this project's memories. None: all projects.
-    """
+    """Return the contradictions whose sides are both in force, of one project or all: surest first, ties in id order."""
     return still_open(store.reader, checked(Name | None, project_id, "project"))
 
 
@@ -129,9 +115,13 @@ def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = 
     project_id, reader = checked(Name | None, project_id, "project"), store.reader
     with reader.frozen():
         found = _contradictions(reader, reader.listed(project_id=project_id))
-        ends = [(one.newer.id, one.older.id) for one in found]
-        is_decided = [any(reader.record("SUPERSEDES", pair) for pair in (both, both[::-1])) for both in ends]
-    return list(compress(found, is_decided))
+        return [one for one in found if _between(reader, ("SUPERSEDES",), one.newer.id, one.older.id)]
+
+
+def _between(reader: Reader, relations: Sequence[str], one: str, other: str) -> list[tuple[str, tuple[str, str], Row]]:
+    """Return the links of these kinds between two memories, in either direction: the kind, the ends, and the row."""
+    pairs = ((relation, ends) for relation in relations for ends in ((one, other), (other, one)))
+    return [(relation, ends, row) for relation, ends in pairs if (row := reader.record(relation, ends)) is not None]
 
 
 def _contradictions(reader: Reader, shown: NDArray[np.bool_]) -> list[Contradiction]:
@@ -166,14 +156,8 @@ def resolve_contradiction(
 ) -> Link:
     """Settle a contradiction: the memory to keep supersedes the other one. `unsupersede` undoes it.
 
-    An earlier decision the other way round is reversed.
-
-    Raises
-    ------
-    NotFoundError
-        A memory is missing.
-    InvalidInputError
-        The memories do not contradict each other, or the one to keep is neither of them.
+    An earlier decision the other way round is reversed. Raises `NotFoundError` if a memory is missing, and `InvalidInputError` if the two do
+    not contradict each other, or the one to keep is neither of them.
     """
     with store.exclusive():
         ends = _linked(store, one_id, other_id)
@@ -191,14 +175,7 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
     """Dismiss a contradiction between two memories: neither supersedes the other, and it is not proposed again.
 
     It is replaced by a RELATED_TO link with the reason: linked memories are never compared. ``link`` with CONTRADICTS
-    undoes it; ``unlink`` of the RELATED_TO allows them to be compared again when one of them changes.
-
-    Raises
-    ------
-    NotFoundError
-        A memory is missing.
-    InvalidInputError
-        They are not linked as a contradiction.
+    undoes it; ``unlink`` of the RELATED_TO allows them to be compared again when one of them changes. Raises as `resolve_contradiction`.
     """
     with store.exclusive():
         events = dismissal(store, *_linked(store, one_id, other_id), reason=reason)
@@ -213,29 +190,23 @@ def dismissal(
     store: AgentMemoryStore, source: str, target: str, *, reason: str | None = None
 ) -> list[MemoryLinked | MemoryUnlinked]:
     """Return the events by which two memories are related and neither contradicts nor supersedes the other; the last one is the new link."""
-    said = related(source, target, store.now(), reason or NO_CONFLICT)
-    gone = [
-        MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1])
-        for relation in ("CONTRADICTS", "SUPERSEDES")
-        for ends in ((source, target), (target, source))
-        if store.reader.record(relation, ends) is not None
-    ]
-    return [*gone, said]
+    found = _between(store.reader, ("CONTRADICTS", "SUPERSEDES"), source, target)
+    gone = [MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1]) for relation, ends, _ in found]
+    return [*gone, linked_to(source, "RELATED_TO", target, reason or NO_CONFLICT, store.now())]
 
 
 def replacement(store: AgentMemoryStore, *, keep: str, gone: str, reason: str | None = None) -> MemoryLinked:
     """Return the event by which the memory to keep supersedes the other one; with the words of their contradiction, if they are linked."""
-    links = (store.reader.record("CONTRADICTS", ends) for ends in ((keep, gone), (gone, keep)))
-    found = next(filter(None, links), {})
-    return store.supersession(gone, by=keep, reason=reason or found.get("reason"), score=found.get("score"))
+    links = [row for _, _, row in _between(store.reader, ("CONTRADICTS",), keep, gone)]
+    said = links[0] if links else {}
+    return store.supersession(gone, by=keep, reason=reason or said.get("reason"), score=said.get("score"))
 
 
 def _linked(store: AgentMemoryStore, one_id: str, other_id: str) -> tuple[str, str]:
     """Return the ends of the CONTRADICTS link between two memories, its source first."""
     one, other = store.find_id(one_id), store.find_id(other_id)
-    for ends in ((one, other), (other, one)):
-        if store.reader.record("CONTRADICTS", ends) is not None:
-            return ends
+    for _, ends, _ in _between(store.reader, ("CONTRADICTS",), one, other):
+        return ends
     for memory_id in (one, other):
         if not store.read_memories([memory_id]):
             raise NotFoundError("memory", memory_id)

@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
-from memgraph.lifecycle.contradictions.resolution import is_decided, linked, related, replaced_by, replaces
-from memgraph.lifecycle.dedup.near import near
-from memgraph.lifecycle.evidence.evidence import revised
+from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, ended, is_decided, linked, replaces
+from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, in_force, near
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
+from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Plan, View, account, added, carry_out, commits_by_task
 from memgraph.logs import logger_of
@@ -52,27 +50,26 @@ from memgraph.model.events.records import (
     OutcomeRecorded,
     ProcedureMeasured,
 )
-from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
+from memgraph.model.link import EXPLICIT_RELATIONS, REPLACED, in_order, since
 from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.model.results.learning import COUNTING_SOURCE, ContradictionResult
 from memgraph.ports import Judge, Judgement, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.commit.records import Write
-from memgraph.store.query import Mask, Reader
+from memgraph.store.query import Reader
 
 logger = logger_of(__name__)
 NEAR = 0.5
 """Minimum cosine of two memories that are compared: 50 of 60 contradictions in free wording had it, 34 a cosine of 0.6."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
-_MOST_NEAR = 16
 _BATCH = 500
 _MOST_REREAD = 5_000
 """After this many irrelevant events a run still records its progress."""
 _MOST_JUDGED = 64
 """Pairs that a run lets a model judge, nearest first; words and work orders do the rest."""
-_SCOPE = ("project", "task", "tier", "domain")
+_SCOPE = ("project", "task", "tier")
 _COMPARED = frozenset(
     "content outcome entities tags domain valid_at invalid_at is_suppressed archived_at situation action".split()
 )
@@ -83,13 +80,7 @@ _WATCH = Watch(
 
 
 class Batch(NamedTuple):
-    """Memories that are compared together: those written or changed after one event, up to and including another.
-
-    Attributes
-    ----------
-    confirmed : frozenset of str
-        Those that were confirmed since.
-    """
+    """Memories that are compared together, up to an event that wrote or changed one, and those of them that were confirmed since."""
 
     memory_ids: Sequence[str]
     confirmed: frozenset[str] = frozenset()
@@ -121,17 +112,8 @@ def find_contradictions(
         No further batch begins after this time.
     progress : callable, optional
         Called with (done, total) events.
-    actor : {"user", "agent", "system"}
-        Who asked for it.
     judge : Judge, optional
         Decides of the nearest pairs of public memories, instead of their words.
-
-    Raises
-    ------
-    InvalidInputError
-        `seconds` is not a number ≥ 0.
-    ModelMismatchError
-        The store's embedding model has changed meanwhile; links found so far are kept, and the next run continues.
     """
     seconds = checked(Seconds | None, seconds, "seconds")
     started = time.monotonic()
@@ -144,7 +126,7 @@ def find_contradictions(
         until = math.inf if seconds is None else started + seconds
         said, does_answer = _judged(store.reader, step, judge, left, until) if judge and left else ({}, True)
         left = left - len(said) if does_answer else 0
-        found = carry_out(store, partial(_planned_and_noted, step=step, said=said), attempts=1, actor=actor)
+        found = carry_out(store, partial(_planned, step=step, said=said), attempts=1, actor=actor)
         result = added(result, found.result)
         if progress:
             progress(min(step.through_seq - before, total), total)
@@ -154,15 +136,7 @@ def find_contradictions(
 def find_contradictions_of(
     store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
 ) -> ContradictionResult:
-    """Compare memories that were just written, by their words, with those in force that their writer may have.
-
-    A later run compares them again, with all; it finds no more of the ones that were compared.
-
-    Parameters
-    ----------
-    actor : {"user", "agent", "system"}
-        Who wrote them.
-    """
+    """Compare memories that `actor` just wrote, by their words, with those in force that it may have; a later run compares them with all."""
     if not (ids := list(memory_ids)):
         return ContradictionResult()
     return carry_out(store, partial(_planned, step=Batch(ids), may=may), attempts=1, actor=actor).result
@@ -221,17 +195,22 @@ def _confirms(event: Event) -> bool:
 def near_pairs(reader: Reader, memory_ids: Iterable[str], may: Permits = everything) -> Iterator[Pair]:
     """Yield the pairs of some memories and those in force that may exclude each other, each once, for each memory its nearest first.
 
-    One matrix product for the memories of a scope: O(n · m · d) for n of them and m in force.
+    One matrix product for the memories of a scope: O(n · m · d) for n of them and m in force. A memory without a domain fits every one.
     """
     index = reader.index
-    told = reader.listed() & ~reader.superseded() & ~index.column("is_session_bound")  # that decides nothing beyond it
+    told = in_force(reader)
     slots = [slot for one in dict.fromkeys(memory_ids) if (slot := index.slot(one)) >= 0 and told[slot]]
     memories = {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
-    rivals = told & may(reader)
+    rivals, domains = told & may(reader), index.column("domain")
+    scopes: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for slot in memories:
+        scopes[tuple(int(index.column(name)[slot]) for name in (*_SCOPE, "domain"))].append(slot)
     found: dict[int, dict[int, float]] = {}
-    for scope, group in groupby(sorted(memories, key=partial(_scope_of, index)), partial(_scope_of, index)):
-        others = np.flatnonzero(rivals & _fits(index, scope))
-        found |= _near(reader, {slot: memories[slot] for slot in group}, others)
+    for (*codes, domain), group in scopes.items():
+        fits = rivals & ((domains == domain) | (domains < 0) | (domain < 0))
+        for name, code in zip(_SCOPE, codes, strict=True):
+            fits &= index.column(name) == code
+        found |= _near(reader, {slot: memories[slot] for slot in group}, np.flatnonzero(fits))
     lacking = sorted({other for nearest in found.values() for other in nearest} - memories.keys())
     known = memories | dict(zip(lacking, _read(reader, lacking), strict=True))
     seen: set[frozenset[int]] = set()
@@ -264,44 +243,24 @@ def _is_compared(memory: StoredMemory) -> bool:
     return not repeats_others and may_conflict(memory)
 
 
-def _scope_of(index: Index, slot: int) -> tuple[int, ...]:
-    return tuple(int(index.column(name)[slot]) for name in _SCOPE)
-
-
-def _fits(index: Index, scope: Sequence[int]) -> Mask:
-    """Return which slots are of a scope. A memory without a domain fits every one."""
-    domain = index.column("domain")
-    fits: Mask = (domain == scope[-1]) | (domain < 0) | (scope[-1] < 0)
-    for name, code in zip(_SCOPE[:-1], scope, strict=False):
-        fits &= index.column(name) == code
-    return fits
-
-
-def _near(
-    reader: Reader, memories: Mapping[int, StoredMemory], others: NDArray[np.int64]
-) -> dict[int, dict[int, float]]:
-    """Return for each memory the few others that are near, and how near, and with 0 those that report what it says has ended."""
-    found = near(reader, list(memories), others, cosine=NEAR, share=_OVERLAP, of_smaller=True, most=_MOST_NEAR)
+def _near(reader: Reader, memories: Mapping[int, StoredMemory], others: Slots) -> dict[int, dict[int, float]]:
+    """Return for each memory the few others that are near, and how near, and with 0 those that name what it says has ended."""
+    index = reader.index
+    found = near(reader, list(memories), others, cosine=NEAR, share=_OVERLAP, of_smaller=True)
     for slot, memory in memories.items():
         for terms in ended_by(memory.content):
-            held = _holding(reader.index, terms, others)[-_MOST_NEAR:].tolist()
-            found[slot] = {other: 0.0 for other in held if other != slot} | found[slot]
+            held = others
+            for code in map(index.vocabulary.find, terms):
+                held = np.intersect1d(held, index.postings.get(code)[0] if code >= 0 else [])
+            found[slot] = {other: 0.0 for other in held[-LOOKED_AT:].tolist() if other != slot} | found[slot]
     return found
-
-
-def _holding(index: Index, terms: Sequence[str], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those whose texts have all of some terms."""
-    for term in terms:
-        code = index.vocabulary.find(term)
-        others = np.intersect1d(others, index.postings.get(code)[0] if code >= 0 else [])
-    return others
 
 
 def _linked(index: Index, slot: int) -> dict[int, set[str]]:
     """Return the links between one slot and others, in either direction."""
-    found: dict[int, set[str]] = {}
+    found: dict[int, set[str]] = defaultdict(set)
     for other, code in zip(*(part.tolist() for part in index.links.get(slot)), strict=True):
-        found.setdefault(other, set()).add(EXPLICIT_RELATIONS[abs(code) - 1])
+        found[other].add(EXPLICIT_RELATIONS[abs(code) - 1])
     return found
 
 
@@ -331,18 +290,10 @@ def _judged(
     return said, True
 
 
-def _planned_and_noted(view: View, step: Batch, said: Mapping[tuple[str, str], Judgement]) -> Plan[ContradictionResult]:
-    """Plan the findings among some memories, and the record of the run's progress."""
-    plan = _planned(view, step, said)
-    counts = {name: getattr(plan.result, name) for name in ("looked_at", "found", "superseded")}
-    sought = ContradictionsSought(sought_at=view.now, through_seq=step.through_seq, **counts)
-    return replace(plan, commits=[*plan.commits, account(sought)])
-
-
 def _planned(
     view: View, step: Batch, said: Mapping[tuple[str, str], Judgement] | None = None, may: Permits = everything
 ) -> Plan[ContradictionResult]:
-    """Compare some memories and plan the links for what is found."""
+    """Compare some memories, and plan the links for what is found, and of a run the record of its progress."""
     reader, now = view.reader, view.now
     writes: list[tuple[str | None, list[Write]]] = []
     contradicting: list[str] = []
@@ -355,32 +306,32 @@ def _planned(
         if older.invalid_at is not None and older.invalid_at <= since(newer):
             continue  # each is valid in its own period
         judgement = (said or {}).get((older.content, newer.content), "unsure")
-        event = partial(linked, older=older, newer=newer, now=now)
         if judgement == "compatible":
-            writes.append((newer.task_id, [related(newer.id, older.id, now)]))
+            writes.append((newer.task_id, [linked_to(newer.id, "RELATED_TO", older.id, NO_CONFLICT, now)]))
             continue
         said_so = Conflict("judged", max(cosine, 0.01), NOTED["judged"], is_stated=judgement == "replaces")
         conflict = conflict_of(older, newer) if judgement == "unsure" else said_so
         if conflict is None:
             continue
+        superseded = linked("SUPERSEDES", conflict, older, newer, now)
+        events: list[Write] = []
         if not is_known and replaces(conflict, older, newer, now=now):
-            ended = revised(older, replaced_by(newer, older, now))
-            writes.append((newer.task_id, [event("SUPERSEDES", conflict), ended]))
-            retired.add(older.id)
+            events = [superseded, ended(older.id, since(newer), REPLACED, now)]
             replaced += 1
-            continue
-        if not is_known:
-            writes.append((newer.task_id, [event("CONTRADICTS", conflict)]))
-            contradicting.append(newer.id)
-        if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
-            writes.append((newer.task_id, [event("SUPERSEDES", conflict)]))
-            retired.add(older.id)
-    in_force = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
-    result = ContradictionResult(
-        looked_at=sum((slot := reader.index.slot(one)) >= 0 and bool(in_force[slot]) for one in step.memory_ids),
-        found=len(contradicting),
-        superseded=len(retired) - replaced,
-        replaced=replaced,
-        memory_ids=list(dict.fromkeys(contradicting)),
-    )
-    return Plan(result, commits_by_task(writes))
+        else:
+            if not is_known:
+                events.append(linked("CONTRADICTS", conflict, older, newer, now))
+                contradicting.append(newer.id)
+            if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
+                events.append(superseded)
+        retired.update([older.id] if superseded in events else [])
+        writes.append((newer.task_id, events))
+    told = in_force(reader)
+    counts = {
+        "looked_at": sum((slot := reader.index.slot(one)) >= 0 and bool(told[slot]) for one in step.memory_ids),
+        "found": len(contradicting),
+        "superseded": len(retired) - replaced,
+    }
+    result = ContradictionResult(**counts, replaced=replaced, memory_ids=list(dict.fromkeys(contradicting)))
+    sought = ContradictionsSought(sought_at=now, through_seq=step.through_seq, **counts)
+    return Plan(result, [*commits_by_task(writes), *([account(sought)] if step.through_seq else [])])

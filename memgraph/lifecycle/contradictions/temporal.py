@@ -14,11 +14,10 @@ from functools import partial
 import numpy as np
 
 from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.contradictions.resolution import is_decided, linked, still_open
+from memgraph.lifecycle.contradictions.resolution import ended, is_decided, linked, still_open
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
-from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.records import phase_key
 from memgraph.model.link import since
 from memgraph.model.results.learning import TemporalResult
@@ -49,13 +48,7 @@ _BATCH = 1_000
 
 
 def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> TemporalResult:
-    """Retire facts that no longer hold. Idempotent; `revalidate` and `unsupersede` undo it permanently.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called after every thousand facts; stops the run if it returns true.
-    """
+    """Retire facts that no longer hold, a thousand at a time while there is time. Idempotent; `revalidate` and `unsupersede` undo it permanently."""
     total = TemporalResult()
     with store.reader.frozen():
         index = store.reader.index
@@ -72,9 +65,10 @@ def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
     """Plan to invalidate expired facts."""
     stating = [(row, end) for row in view.reader.rows(ids) if (end := _end_of(row)) is not None]
     over = [(row, end) for row, end in stating if end <= view.now]
-    ended = [(row, end) for row, end in over if not row.get("is_pinned", False)]
-    result = TemporalResult(looked_at=len(stating), expired=len(ended), ended_but_pinned=len(over) - len(ended))
-    return Plan(result, commits_by_task((row.get("task_id"), [_ended(row, end, view.now)]) for row, end in ended))
+    ending = [(row, end) for row, end in over if not row.get("is_pinned", False)]
+    result = TemporalResult(looked_at=len(stating), expired=len(ending), ended_but_pinned=len(over) - len(ending))
+    events = ((row.get("task_id"), [ended(row["id"], end, STATED, view.now)]) for row, end in ending)
+    return Plan(result, commits_by_task(events))
 
 
 def _end_of(row: Row) -> str | None:
@@ -82,11 +76,6 @@ def _end_of(row: Row) -> str | None:
     changed_at = row["updated_at"] if row["updated_at"] > row["created_at"] else ""
     said_at = max(row["occurred_at"], row.get("valid_at", ""), changed_at)
     return None if "invalid_at" in row else stated_end(row["content"], said_at)
-
-
-def _ended(row: Row, end: str, now: str) -> MemoryRevised:
-    changed = {"invalid_at": end, "invalidation_reason": STATED, "updated_at": now}
-    return MemoryRevised(id=row["id"], changed=RecordPatch.parse(changed))
 
 
 def _replaced(view: View) -> Plan[TemporalResult]:
@@ -112,11 +101,6 @@ def stated_end(text: str, recorded_at: str) -> str | None:
 
     A fact that is retired too early is lost to recall. So every sentence must state an end, it must be an unambiguous day,
     month or year (03/04/2026 is not), and lie after the fact was recorded: an earlier one is history and stays true.
-
-    Parameters
-    ----------
-    recorded_at : str
-        When the text was recorded: canonical time.
     """
     ends = []
     for sentence in filter(None, (part.strip() for part in split_sentences(text, "end"))):

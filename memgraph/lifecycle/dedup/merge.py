@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TypeVar
 
 from memgraph.index.columns import TRUST
+from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryLinked, MemoryMerged
-from memgraph.model.events.payload import sparse
 from memgraph.model.memory import COMMIT_FIELDS, AgentMemory, StoredMemory, id_of, no_attempt
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.store.commit.records import Write, patch, record_of, with_vector
+from memgraph.store.commit.records import Write, with_vector
 
 _DESCRIBES_TEXT = (
     "title", "reason", "occurred_at", "event_date", "location", "decision", "alternatives_considered", "files_involved",
     "git_commit", "entities", *sorted(COMMIT_FIELDS),
 )  # fmt: skip
 """Fields that describe the text: they are taken from the same memory as the text."""
-
-
 SAME_TEXT, NEAR_DUPLICATE = "same text", "near-duplicate"
 """Reasons of the SUPERSEDES link from the memory that stays to the one that was merged into it."""
 
@@ -26,47 +24,33 @@ M = TypeVar("M", bound=AgentMemory)
 
 
 def merged(
-    existing: M,
-    candidate: AgentMemory,
-    now: str,
-    curve: ForgettingCurveConfig,
-    *,
-    takes_text: bool | None = None,
+    existing: M, candidate: AgentMemory, now: str, curve: ForgettingCurveConfig, *, takes_text: bool | None = None
 ) -> M:
     """Return the memory that results from merging a duplicate into it (design §5, seed 0).
 
-    The longer text wins, with the fields that describe it, unless the existing memory is pinned; sources and builds are
-    united; relevance becomes the curve's current value (``(old + 1) / 2``, or its increment), confidence ``(old +
-    2·new) / 3``.
-
-    Parameters
-    ----------
-    takes_text : bool, optional
-        Overrides whether the candidate's text wins.
+    The longer text wins (unless `takes_text` says which), with the fields that describe it, unless the existing memory is pinned; sources and
+    builds are united; relevance becomes the curve's current value (``(old + 1) / 2``, or its increment), confidence ``(old + 2·new) / 3``.
     """
     if takes_text is None:
         takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
-    described = {name: getattr(candidate, name, None) for name in _DESCRIBES_TEXT} if takes_text else {}
-    # the fields of the attempt go with the text that was rendered from them
-    of_the_text = {**no_attempt(), "is_solved": None}
-    own = {name: getattr(candidate, name, nothing) for name, nothing in of_the_text.items() if hasattr(existing, name)}
     relevance = curve.confirmed(existing.relevance_score)
-    return existing.model_copy(
-        update={name: value for name, value in described.items() if value}
-        | (own if takes_text else {})
-        | {
-            "content": candidate.content if takes_text else existing.content,
-            "embedding": candidate.embedding if takes_text else existing.embedding,
-            "archive_summary": None if takes_text else existing.archive_summary,
-            "source_event_ids": united(existing.source_event_ids, candidate.source_event_ids),
-            "evidence_build_ids": united(existing.evidence_build_ids, candidate.evidence_build_ids),
-            "relevance_score": relevance,
-            "relevance_anchor": relevance,
-            "relevance_at": now,
-            "confidence": round((existing.confidence + 2.0 * candidate.confidence) / 3.0, 6),
-            "updated_at": now,
-        }
-    )
+    update: dict[str, object] = {
+        "source_event_ids": united(existing.source_event_ids, candidate.source_event_ids),
+        "evidence_build_ids": united(existing.evidence_build_ids, candidate.evidence_build_ids),
+        "relevance_score": relevance,
+        "relevance_anchor": relevance,
+        "relevance_at": now,
+        "confidence": round((existing.confidence + 2.0 * candidate.confidence) / 3.0, 6),
+        "updated_at": now,
+    }
+    if takes_text:
+        described = {name: getattr(candidate, name, None) for name in _DESCRIBES_TEXT}
+        update |= {name: value for name, value in described.items() if value}
+        # the fields of the attempt go with the text that was rendered from them
+        own = {**no_attempt(), "is_solved": None}
+        update |= {name: getattr(candidate, name, nothing) for name, nothing in own.items() if hasattr(existing, name)}
+        update |= {"content": candidate.content, "embedding": candidate.embedding, "archive_summary": None}
+    return existing.model_copy(update=update)
 
 
 def joined(
@@ -96,26 +80,25 @@ def merge_writes(
     before: StoredMemory, gone: StoredMemory, after: StoredMemory, *, score: float, reason: str, now: str
 ) -> list[Write]:
     """Return the events that merge a stored memory into another one, which supersedes it."""
-    event = merge_event(before, after, candidate=gone, now=now, is_stored=True)
-    ends = {"source_id": before.id, "target_id": gone.id}
-    link = MemoryLinked(relation="SUPERSEDES", score=score, reason=reason, created_at=now, **ends)
-    return [with_vector(event, after.embedding if after.content != before.content else None), link]
+    ends = {"source_id": before.id, "relation": "SUPERSEDES", "target_id": gone.id}
+    return [
+        merge_write(before, gone, after, is_stored=True),
+        MemoryLinked(**ends, score=score, reason=reason, created_at=now),
+    ]
 
 
-def merge_event(
-    existing: AgentMemory, after: AgentMemory, *, candidate: AgentMemory, now: str, is_stored: bool = False
-) -> MemoryMerged:
-    """Return the event that changes a memory from one state to the other; it keeps the text of a duplicate that is not stored."""
-    old = sparse(vars(record_of(existing, now=now, max_relevance=float("inf"))))
-    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+def merge_write(existing: AgentMemory, candidate: AgentMemory, after: AgentMemory, *, is_stored: bool = False) -> Write:
+    """Return the event by which a memory takes up a duplicate, with its new vector; it keeps a text that is stored nowhere else."""
     is_lost = not is_stored and candidate.content not in (existing.content, after.content)
-    return MemoryMerged(
+    revision = revised(existing, after)
+    event = MemoryMerged(
         id=id_of(existing),
         candidate_id=candidate.id,
         candidate_content=candidate.content if is_lost else None,
-        changed=changed,
-        cleared=cleared,
+        changed=revision.changed,
+        cleared=revision.cleared,
     )
+    return with_vector(event, after.embedding if after.content != existing.content else None)
 
 
 def united(first: list[str], second: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Merging in sleep: memories that say the same but came from different sources, through different doors, or without vectors (seeds 1, 3).
+"""Near-duplicates: which memories are near others or equal to them, and the merging of those that say the same (seeds 1, 3).
 
 *Near-duplicates* are near each other, by their vectors or by the words that they share, and say the same (`same`): only memories of
 equal project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are compared. *Copies* have equal
@@ -15,6 +15,8 @@ result has the higher relevance and the higher confidence, but nothing from a me
 
 New memories are processed in portions, in the order in which they were written, each portion against everything before it; so a
 portion depends on the store's content alone, and an interrupted run continues after its last complete portion.
+
+Call what finds memories while the store is frozen: under the writer lock, or within ``with store.reader.frozen():``.
 """
 
 from __future__ import annotations
@@ -22,24 +24,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import TRUST
-from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.dedup.duplicates import equal_memories
-from memgraph.lifecycle.dedup.facts import is_equal
+from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.dedup.merge import NEAR_DUPLICATE, SAME_TEXT, joined, merge_writes
-from memgraph.lifecycle.dedup.near import Slots, near
-from memgraph.lifecycle.dedup.same import same, stands_for_both
+from memgraph.lifecycle.dedup.same import is_equal, same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
-from memgraph.model.memory import MEMORY_TYPES, StoredMemory
+from memgraph.model.ids import canonical_name
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory, Vector
 from memgraph.model.results.learning import MADE_FROM_OTHERS, CopiesResult, MergeResult
 from memgraph.model.similarity import cosine_similarity
 from memgraph.store import AgentMemoryStore
@@ -48,6 +49,145 @@ from memgraph.store.commit.records import Write
 from memgraph.store.query import Mask, Reader
 from memgraph.text.words import overlap
 
+Slots = NDArray[np.int64]
+LOOKED_AT = 16
+"""Of the memories that are near one, this many are compared with it."""
+EQUAL = 1.0
+"""Counts as the cosine of two equal texts, one of which has no vector."""
+
+# --- finding ---
+
+_LOOSE_WORDS = 3
+"""Words by which two equal texts may differ when they are counted by white space: dashes and bullets stand alone or not."""
+_BLOCK, _FEW, _RAREST = 8_192, 8, 6
+_MOST_HOLDERS = 2_000
+"""Of the memories with a term, this many are looked at, the last ones."""
+
+
+def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:
+    """Return which memories have exactly this project, task or domain; for None, those without one."""
+    index = store.reader.index
+    code = -1 if name is None else index.scopes.find(scope_name(kind, name))
+    mask: Mask = (index.column(kind) == code) & (name is None or code >= 0)
+    return mask
+
+
+def match(
+    reader: Reader, memory: AgentMemory, mask: Mask, *, threshold: float | None, loosely: bool = False
+) -> tuple[float, StoredMemory | None]:
+    """Return the nearest masked memory that says the same (`same`), and its cosine; (−1, None) if there is none.
+
+    Without a threshold, and where one of the two has no vector, equal texts say the same. Equal texts come first.
+    """
+    if memory.embedding is not None and threshold is not None:
+        near = near_to(reader, memory.embedding, mask, threshold)
+        if len(near) > 1:
+            crowd = np.zeros(len(reader.index), dtype=np.bool_)
+            crowd[[reader.index.slot(one) for one in near]] = True
+            equal = {one.id for one in equal_memories(reader, memory.content, crowd)}
+            near = dict(sorted(near.items(), key=lambda item: item[0] not in equal))
+        for one in [*near][:LOOKED_AT]:
+            if (found := reader.get(one)) is not None and same(found, memory, loosely=loosely):
+                return near[one], found
+        mask = mask & ~reader.has_vector()
+    found = next(iter(equal_memories(reader, memory.content, mask)), None)
+    return (EQUAL, found) if found is not None else (-1.0, None)
+
+
+def near_to(reader: Reader, vector: Vector, mask: Mask, threshold: float) -> dict[str, float]:
+    """Return the masked memories whose vectors reach a cosine with this one, each with it: the nearest first, ties in id order."""
+    slots = np.flatnonzero(mask & reader.has_vector())
+    cosines = np.round(reader.cosines(vector, slots), 6) if len(slots) else np.empty(0)
+    fit, names = cosines >= threshold, reader.index.ids.names
+    found = zip((names[slot] for slot in slots[fit].tolist()), cosines[fit].tolist(), strict=True)
+    return dict(sorted(found, key=lambda item: (-item[1], item[0])))
+
+
+def equal_memories(reader: Reader, text: str, mask: Mask) -> list[StoredMemory]:
+    """Return the masked memories with an equal text (`is_equal`), in id order; a text of signs alone equals none.
+
+    Costs the length of the postings of the text's terms.
+    """
+    if not mask.any():
+        return []
+    index, words = reader.index, len(text.split())
+    mask = mask & (np.abs(index.column("words") - words) <= _LOOSE_WORDS + words // 4)
+    terms = set(analyse(canonical_name(text)))
+    for term in terms:  # a text's terms are among those of every text that equals it, however it is written
+        code = index.vocabulary.find(term)
+        holds = np.zeros(len(index), dtype=np.bool_)
+        holds[index.postings.get(code)[0] if code >= 0 else []] = True
+        mask &= holds
+    slots = np.flatnonzero(mask).tolist() if terms else ()
+    memories = reader.read(sorted(index.ids.names[slot] for slot in slots))
+    return [memory for memory in memories if is_equal(memory.content, text)]
+
+
+def near(
+    reader: Reader, slots: Sequence[int], others: Slots, *, cosine: float, share: float, of_smaller: bool
+) -> dict[int, dict[int, float]]:
+    """Return for each memory the nearest of some others, and how near: their cosine or, where one has no vector, the share of common terms.
+
+    The share is that of the smaller text, or of both. For n memories and m others of dimension d it costs O(n · m · d), and by words the
+    length of the postings of a text's rarest terms.
+    """
+    found: dict[int, dict[int, float]] = {slot: {} for slot in slots}
+    if not slots:
+        return found
+    places = np.array(list(slots), dtype=np.int64)
+    own, has_vector = places[reader.has_vector(places)].tolist(), reader.has_vector(others)
+    for block, cosines in _cosines(reader, own, others[has_vector]):
+        for row, at in zip(*(there.tolist() for there in np.nonzero(cosines >= cosine)), strict=True):
+            found[own[row]][int(block[at])] = float(cosines[row, at])
+    lacking, with_vector = others[~has_vector], set(own)
+    for slot in slots:
+        unseen = lacking if slot in with_vector else others
+        by_words = sharing(reader.index, slot, unseen, share=share, of_smaller=of_smaller, most=LOOKED_AT)
+        ordered = sorted((found[slot] | by_words).items(), key=lambda item: (-item[1], item[0]))
+        found[slot] = dict([item for item in ordered if item[0] != slot][:LOOKED_AT])
+    return found
+
+
+def _cosines(reader: Reader, slots: Sequence[int], others: Slots) -> Iterator[tuple[Slots, NDArray[Any]]]:
+    """Yield blocks of others with their cosines to some memories, shape (slots, others): of a few by a search, of many by products."""
+    if not slots or not len(others):
+        return
+    vectors = reader.vectors(np.array(slots))
+    if len(slots) <= _FEW:
+        yield others, np.round(np.array([reader.cosines(one, others, only_near=True) for one in vectors]), 6)
+        return
+    for start in range(0, len(others), _BLOCK):
+        block = others[start : start + _BLOCK]
+        yield block, np.round((_units(vectors) @ _units(reader.vectors(block)).T).astype(np.float64), 6)
+
+
+def _units(vectors: NDArray[np.float32]) -> NDArray[Any]:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms == 0, np.float32(1), norms)
+
+
+def sharing(index: Index, slot: int, others: Slots, *, share: float, of_smaller: bool, most: int) -> dict[int, float]:
+    """Return those that have one of a memory's rarest terms and share enough of their terms with it, and how much.
+
+    Texts of which two thirds of all terms are common have one of the rarest third in common (prefix filter: Chaudhuri, Ganti, Kaushik 2006;
+    Bayardo, Ma, Srikant 2007).
+    """
+    own = set(index.sequences.get(slot).tolist())
+    if not len(others) or not own:
+        return {}
+    shared_terms = (held for code in own if len(held := index.postings.get(code)[0]) > 1)
+    rarest = sorted(shared_terms, key=len)[: max(_RAREST, len(own) // 3 + 1)]
+    holders, shared = np.unique(
+        np.concatenate([np.empty(0, np.int64), *(held[-_MOST_HOLDERS:] for held in rarest)]), return_counts=True
+    )
+    fit = np.isin(holders, others) & (holders != slot)
+    first = holders[fit][np.argsort(-shared[fit], kind="stable")][: 4 * most].tolist()
+    alike = {other: overlap(own, set(index.sequences.get(other).tolist()), of_smaller=of_smaller) for other in first}
+    return {other: round(found, 6) for other, found in alike.items() if found >= share}
+
+
+# --- merging in sleep ---
+
 PHASE, COPIES = "near-duplicates", "copies"
 SLEEP_COSINE = 0.9
 """Minimum cosine: the strictest, because here each memory is compared with all of its group, whatever their sources."""
@@ -55,8 +195,6 @@ SLEEP_OVERLAP = 0.7
 """Texts without vectors are compared if they share at least this fraction of their terms (seed 1)."""
 _GROUP_COLUMNS = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
 _COPY_COLUMNS = ("project", "task", "tier", "domain")
-_LOOKED_AT = 16
-"""Of the memories that are near one, this many are compared with it."""
 _PORTION = 500
 _WATCH = Watch(
     (AccessRecorded,), frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
@@ -69,17 +207,10 @@ R = TypeVar("R", MergeResult, CopiesResult)
 def merge_near_duplicates(
     store: AgentMemoryStore, *, is_time_up: TimeIsUp = never, on_portion: Callable[[int], None] | None = None
 ) -> MergeResult:
-    """Merge memories that say the same, comparing those that are new or changed since this sleep phase last completed.
+    """Merge memories that say the same, comparing those that are new or changed since this sleep phase last completed. Idempotent.
 
-    Deterministic, without a model. Idempotent.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called before each portion but the first; once it returns true, the rest waits for the next run.
-    on_portion : callable, optional
-        Called after each portion but the last with the last journal event covered, so that the caller can record the
-        progress and a later run can continue from there.
+    Before each portion but the first, `is_time_up` may leave the rest to the next run; after each but the last, `on_portion` gets the last
+    journal event covered, so that the caller can record the progress and a later run can continue from there.
     """
     return _in_portions(store, PHASE, MergeResult(), _near_duplicates, is_time_up, on_portion)
 
@@ -87,32 +218,16 @@ def merge_near_duplicates(
 def merge_copies(
     store: AgentMemoryStore, *, is_time_up: TimeIsUp = never, on_portion: Callable[[int], None] | None = None
 ) -> CopiesResult:
-    """Merge the copies among memories that are new or changed since this sleep phase last completed. Idempotent.
-
-    Parameters
-    ----------
-    is_time_up, on_portion : callable, optional
-        As for `merge_near_duplicates`.
-    """
-
-    def plan(view: View, portion: Changes) -> Plan[CopiesResult]:
-        return _copies(view, portion.touched)
-
-    return _in_portions(store, COPIES, CopiesResult(), plan, is_time_up, on_portion)
+    """Merge the copies among memories that are new or changed; parameters as for `merge_near_duplicates`. Idempotent."""
+    return _in_portions(
+        store, COPIES, CopiesResult(), lambda view, portion: _copies(view, portion.touched), is_time_up, on_portion
+    )
 
 
 def merge_copies_of(
     store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
 ) -> dict[str, str]:
-    """Merge the copies of memories that were just written, among those that their writer may have.
-
-    Returns for each of these that is gone the one that stays.
-
-    Parameters
-    ----------
-    actor : {"user", "agent", "system"}
-        Who wrote them.
-    """
+    """Merge the copies of memories that `actor` just wrote, among those that it may have; return for each that is gone the one that stays."""
     ids, stays = list(memory_ids), dict[str, str]()
     if ids:
         carry_out(store, partial(_copies, ids=ids, stays=stays, may=may), attempts=1, actor=actor)
@@ -121,15 +236,14 @@ def merge_copies_of(
 
 def copies_of(store: AgentMemoryStore, memory_id: str) -> list[str]:
     """Return the copies that were merged into a memory: they would be in force again without it."""
-    found: dict[str, None] = {}
-    waiting = [memory_id]
+    found, waiting = {memory_id: None}, [memory_id]
     while waiting:
         one = waiting.pop()
         links = (link for link in store.links(one) if link.relation == "SUPERSEDES" and link.source_id == one)
         new = [link.target_id for link in links if link.reason == SAME_TEXT and link.target_id not in found]
         found |= dict.fromkeys(new)
         waiting += new
-    return [one for one in found if one != memory_id]
+    return [*found][1:]
 
 
 def _in_portions(
@@ -164,16 +278,9 @@ class Near(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Union:
-    """Memories that become one.
+    """Memories that become one: the one that stays, and the one whose text stands for all.
 
-    Attributes
-    ----------
-    kept, text : StoredMemory
-        The one that stays, and the one whose text stands for all.
-    others : list of (StoredMemory, Near)
-        Those that are merged into it, each with the pair that united them.
-    known : set of str
-        Ids of all, and of what was merged into them before.
+    `others` are merged into it, each with the pair that united them; `known` are the ids of all, and of what was merged into them before.
     """
 
     kept: StoredMemory
@@ -214,13 +321,7 @@ class _Union:
 
 
 def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: StoredMemory) -> bool:
-    """Return whether one of two nearby memories may be merged into the other.
-
-    Parameters
-    ----------
-    opposed : mapping
-        The contradicting memories by memory id.
-    """
+    """Return whether one of two nearby memories may be merged into the other; `opposed` are the contradicting ones of each."""
     return _is_mergeable(kept) and _is_mergeable(other) and _Union.of(kept).fits(_Union.of(other), opposed)
 
 
@@ -237,14 +338,10 @@ def _is_mergeable(memory: StoredMemory) -> bool:
     return memory.source not in MADE_FROM_OTHERS and not is_evidence
 
 
-def _united(reader: Reader, pairs: Iterable[Near], opposed: Mapping[str, set[str]]) -> list[_Union]:
-    """Return the unions of at least two memories. The nearest pairs come first.
-
-    Parameters
-    ----------
-    opposed : mapping
-        The contradicting memories by memory id.
-    """
+def _united(reader: Reader, pairs: Iterable[Near]) -> list[_Union]:
+    """Return the unions of at least two memories. The nearest pairs come first."""
+    with reader.frozen():
+        opposed = linked(reader.index, "CONTRADICTS")
     ordered = sorted(pairs, key=lambda pair: (-pair.score, pair.one, pair.other))
     ids = dict.fromkeys(one for pair in ordered for one in (pair.one, pair.other))
     unions = {one.id: _Union.of(one) for one in reader.read([*ids]) if _is_mergeable(one)}
@@ -281,63 +378,53 @@ def _copies(
     """Plan the merges of copies; `stays` receives for each memory that is gone the one that stays."""
     reader, pairs, looked_at = view.reader, set[Near](), 0
     with reader.frozen():
-        index, there = reader.index, comparable(reader) & may(reader)
-        for one in ids:
-            slot = index.slot(one)
-            if slot < 0 or not there[slot]:
-                continue
+        index, there = reader.index, without_parts(reader.index, in_force(reader)) & may(reader)
+        for slot in (slot for one in ids if (slot := index.slot(one)) >= 0 and there[slot]):
             looked_at += 1
             mask = there.copy()
             for name in _COPY_COLUMNS:
                 mask &= index.column(name) == index.column(name)[slot]
-            speaker = index.column("speaker")
-            if speaker[slot] >= 0:  # what two speakers say in equal words are two statements
-                mask &= (speaker == speaker[slot]) | (speaker < 0)
             mask[slot] = False
-            if mask.any() and (memory := next(iter(reader.read([one])), None)) is not None:
+            for memory in reader.read([index.ids.names[slot]]) if mask.any() else ():
                 first, *rest = sorted([memory, *equal_memories(reader, memory.content, mask)], key=_rank)
                 pairs |= {Near(1.0, first.id, other.id) for other in rest}  # the rest may have been separated from it
-        unions = _united(reader, pairs, linked(index, "CONTRADICTS"))
+    unions = _united(reader, pairs)
+    gone = {one.id: union.kept.id for union in unions for one, _ in union.others}
     if stays is not None:
-        stays |= {gone.id: one.kept.id for one in unions for gone, _ in one.others}
-    result = CopiesResult(looked_at=looked_at, merged=sum(len(one.others) for one in unions))
-    return Plan(result, _commits(view, unions, SAME_TEXT))
+        stays |= gone
+    return Plan(CopiesResult(looked_at=looked_at, merged=len(gone)), _commits(view, unions, SAME_TEXT))
 
 
 def _near_duplicates(view: View, portion: Changes) -> Plan[MergeResult]:
     """Plan the merges of a portion with everything recorded up to its end."""
     reader, pairs, looked_at = view.reader, list[Near](), 0
     with reader.frozen():
-        index, there, has_vector = reader.index, comparable(reader), reader.has_vector()
+        index, has_vector = reader.index, reader.has_vector()
+        there = without_parts(index, in_force(reader))
         if not portion.is_last:
             there &= index.column("seq") <= portion.through_seq
         slots, is_new, names = np.flatnonzero(there), _is_new(index, portion.touched), index.ids.names
         for members in (slots[places] for places in groups(index, slots)):
             new = members[is_new[members]].tolist()
             looked_at += len(new)
-            found = near(
-                reader, new, members, cosine=SLEEP_COSINE, share=SLEEP_OVERLAP, of_smaller=False, most=_LOOKED_AT
-            )
-            for slot, others in found.items():
-                for other, score in others.items():
-                    one, its = sorted((names[slot], names[other]))
-                    pairs.append(Near(score, one, its, not (has_vector[slot] and has_vector[other])))
-        opposed = linked(index, "CONTRADICTS")
-    unions = _united(reader, pairs, opposed)
+            found = near(reader, new, members, cosine=SLEEP_COSINE, share=SLEEP_OVERLAP, of_smaller=False)
+            for slot, other, score in ((slot, *item) for slot, others in found.items() for item in others.items()):
+                one, its = sorted((names[slot], names[other]))
+                pairs.append(Near(score, one, its, not (has_vector[slot] and has_vector[other])))
+    unions = _united(reader, pairs)
     merged = [pair for union in unions for _, pair in union.others]
-    by_words = sum(pair.is_by_words for pair in merged)
-    result = MergeResult(looked_at=looked_at, merged=len(merged), by_words=by_words)
+    result = MergeResult(looked_at=looked_at, merged=len(merged), by_words=sum(pair.is_by_words for pair in merged))
     return Plan(result, _commits(view, unions, NEAR_DUPLICATE))
 
 
-def comparable(reader: Reader) -> Mask:
-    """Return the memories in force, without those told in one session only and without parts of longer texts, which hold part of a meaning."""
-    told = ~reader.index.column("is_session_bound")
-    return without_parts(reader.index, reader.listed() & ~reader.superseded() & told)
+def in_force(reader: Reader) -> Mask:
+    """Return the memories in force, without those told in one session only: they decide nothing beyond it."""
+    mask: Mask = reader.listed() & ~reader.superseded() & ~reader.index.column("is_session_bound")
+    return mask
 
 
 def without_parts(index: Index, mask: Mask) -> Mask:
-    """Return a mask without parts of longer texts."""
+    """Return a mask without parts of longer texts, which hold part of a meaning."""
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
     whole: Mask = mask & ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
     return whole

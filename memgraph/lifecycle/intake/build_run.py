@@ -1,20 +1,38 @@
-"""Consolidation of one build log: its candidates, the records of what else happened, and the joint embedding of several logs."""
+"""One build log under consolidation: its candidates, the records of what else happened, and what it does to earlier memories.
+
+What went wrong is *mended* by a later success of the same task, or in a session of the same error: such a success becomes a memory and
+supersedes the failures, so that recall gives it in their place. What fails again is a new failure. A commit may *undo* earlier ones: the
+memory of a reverted commit, and one of code whose files were removed, is invalid from that moment; it is kept, and shown with the reason.
+A revert that became a memory supersedes what it undid, and a fix is linked to the commit that it corrects. A memory whose file was
+renamed follows its file, so that a later removal finds it.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+import numpy as np
+
+from memgraph.extraction.components import goes_along, is_packaging
+from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.readers.source import end
-from memgraph.extraction.rules.extractor import failed_with, task_name
+from memgraph.extraction.rules.extractor import command_of, failed_with, recovery_of, task_name
 from memgraph.extraction.rules.findings import MAX_FILES
-from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
+from memgraph.index.columns import OUTCOMES, TIERS, TRUST
+from memgraph.index.index import entity_name
+from memgraph.lifecycle.dedup.near_duplicates import of_scope
+from memgraph.lifecycle.evidence.evidence import strictness
+from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
+from memgraph.model.events.memories import MemoryRevised, RecordPatch
+from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import BuildConsolidated
-from memgraph.model.ids import canonical_name, source_id
+from memgraph.model.ids import canonical_name, natural_id, source_id
 from memgraph.model.memory import (
     RECORD_SOURCE,
     RECORD_SOURCES,
@@ -23,27 +41,22 @@ from memgraph.model.memory import (
     AgentMemory,
     EpisodicMemory,
     FileChange,
+    id_of,
 )
 from memgraph.model.results.learning import ConsolidationResult
-from memgraph.ports import Embedder, Row
+from memgraph.ports import Row, is_release
+from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
 
 
 @dataclass(slots=True, eq=False)
 class BuildRun:
-    """A log, the candidates found in it, and their state.
+    """A log, the row of an earlier consolidation, the candidates found in it, and what became of them.
 
-    Attributes
-    ----------
-    known : Row or None
-        Row of an earlier consolidation.
-    consumed : list of str
-        Keys of the decided candidates, those of earlier consolidations included.
-    left_out : list of str
-        Keys of the candidates that were less informative than the best.
-    spent_s : float
-        Seconds taken, with its share of the embedding.
+    `consumed` are the keys of the decided candidates, those of earlier consolidations included; `left_out` those of the candidates that
+    were less informative than the best; `spent_s` includes its share of the embedding.
     """
 
     log: BuildEventLog
@@ -79,39 +92,38 @@ class BuildRun:
         return self.complete or len(self.consumed) > len(self.known_keys)
 
     def choose(self, extraction: ExtractionResult, most: int) -> None:
-        """Select what a user stated, and the first of the other candidates up to a limit, that are not decided yet."""
+        """Select what a user stated, and the first of the other candidates up to a limit, that are not decided yet; and add the records."""
         self.extraction, self.is_extracted = extraction, True
-        consumed = set(self.known_keys)
+        log, consumed, tasks = self.log, set(self.known_keys), {task.task_id: task for task in self.log.tasks}
         keyed = [
             candidate.model_copy(update={"key": candidate.key or f"#{place}"})
             for place, candidate in enumerate(extraction.candidates)
         ]
-        left = [_completed(self.log, candidate) for candidate in keyed if candidate.key not in consumed]
-        found = [candidate for candidate in left if not candidate.is_stated]
-        dropped = {candidate.key for candidate in found[most:]}
-        tasks = {task.task_id: task for task in self.log.tasks}
-        chosen = [
-            _of_commit(candidate, tasks) if self.log.source != "transcript" else _unproven(candidate)
-            for candidate in left
-            if candidate.key not in dropped
-        ]
+        left = [_completed(log, candidate) for candidate in keyed if candidate.key not in consumed]
+        self.left_out = [one.key or "" for one in [one for one in left if not one.is_stated][most:]]
+        chosen = [self._of_source(one, tasks) for one in left if one.key not in self.left_out]
         # of a commit whose candidate was decided before, the memory or the record is there, or somebody has rejected it
         decided = [candidate for candidate in keyed if candidate.key in consumed]
         made = {event: one.memory for one in [*chosen, *decided] for event in one.memory.source_event_ids}
-        records = (one for one in records_of(self.log) if not _is_told(one, made))
-        every = [*chosen, *(_completed(self.log, one) for one in records)]
+        chosen += [_completed(log, one) for one in _records_of(log) if not _is_told(one, made)]
         # a history is stored in the order of its commits: which file a name means depends on it
-        places = {task.task_id: place for place, task in enumerate(self.log.tasks)}
-        self.candidates = sorted(every, key=lambda one: places.get(getattr(one.memory, "git_commit", None) or "", -1))
-        self.left_out = [candidate.key or "" for candidate in found[most:]]
+        places = {task_id: place for place, task_id in enumerate(tasks)}
+        self.candidates = sorted(chosen, key=lambda one: places.get(getattr(one.memory, "git_commit", None) or "", -1))
 
-    def record_beside(self, candidate: Candidate) -> Candidate | None:
-        """Return the record of what a candidate tells that was merged into another memory."""
+    def _of_source(self, candidate: Candidate, tasks: Mapping[str, BuildTask]) -> Candidate:
+        """Fill in what is known of the commit; what rules find in a session is unconfirmed, unless the user stated it."""
+        if self.log.source == "transcript":
+            unproven = {} if candidate.is_stated else {"source": RUN_SOURCE, "relevance_score": _RELEVANCE}
+            return with_fields(candidate, unproven)
+        task = tasks.get(getattr(candidate.memory, "git_commit", None) or "")
+        return with_fields(candidate, _commit_fields(task) if task else {})
+
+    def record_beside(self, candidate: Candidate) -> list[Candidate]:
+        """Return the record of what a candidate tells that was merged into another memory, unless it is kept anyhow."""
         events = set(candidate.memory.source_event_ids)
-        record = next((one for one in records_of(self.log) if not events.isdisjoint(one.memory.source_event_ids)), None)
-        if record and any(one.key == record.key for one in self.candidates):
-            return None  # it is kept anyhow
-        return _completed(self.log, record) if record else None
+        of_it = (one for one in _records_of(self.log) if not events.isdisjoint(one.memory.source_event_ids))
+        kept = {one.key for one in self.candidates}
+        return [_completed(self.log, one) for one in islice(of_it, 1) if one.key not in kept]
 
     def cut(self, place: int) -> None:
         """Leave the candidates from this place on to the next run."""
@@ -124,12 +136,9 @@ class BuildRun:
         # the best candidates were chosen: the next run completes those that time did not suffice for, and no others
         left_out = [] if self.complete else self.left_out
         return BuildConsolidated(
-            project_id=log.project_id,
-            build_id=log.build_id,
+            **{name: getattr(log, name) for name in ("project_id", "build_id", "started_at", "completed_at")},
             log_sha256=self.sha256,
             outcome=log.build_outcome,
-            started_at=log.started_at,
-            completed_at=log.completed_at,
             task_count=len(log.tasks),
             agents=sorted({task.agent_name for task in log.tasks}),
             consumed_keys=[*self.consumed, *left_out],
@@ -142,10 +151,8 @@ class BuildRun:
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
         """Return the result; without a notice it reports the extractor's notice and the number left out."""
-        said = (
-            f"{self.forgotten} left out because they repeat what was forgotten or replaced" if self.forgotten else None
-        )
-        own_notice = "; ".join(filter(None, [self.extraction.notice, said])) or None
+        repeated = f"{self.forgotten} left out because they repeat what was forgotten or replaced"
+        said = [self.extraction.notice, repeated if self.forgotten else None]
         return ConsolidationResult(
             build_id=self.log.build_id,
             consolidated_at=now,
@@ -159,68 +166,20 @@ class BuildRun:
             duration_ms=self.spent_s * 1000,
             complete=self.complete,
             was_known=self.is_known,
-            notice=notice or own_notice,
+            notice=notice or "; ".join(filter(None, said)) or None,
             extraction_notice=self.extraction.notice,
         )
 
 
-def embed_candidates(
-    builds: Sequence[BuildRun], embedder: Embedder, paced: PacedEmbedding, limit: TimeLimit, timer: Timer
-) -> None:
-    """Embed the candidates of all builds in order, and cut off those for which there is no time."""
-    lacking = [
-        (number, place)
-        for number, build in enumerate(builds)
-        for place, candidate in enumerate(build.candidates)
-        if candidate.memory.embedding is None
-        and candidate.memory.source not in RECORD_SOURCES  # records get theirs later
-    ]
-    began = timer()
-    texts = [builds[number].candidates[place].memory.content for number, place in lacking]
-    vectors = paced.embed(embedder, texts, limit)
-    text_s = (timer() - began) / max(1, len(vectors))
-    for (number, place), vector in zip(lacking, vectors, strict=False):
-        build = builds[number]
-        candidate = build.candidates[place]
-        memory = candidate.memory.model_copy(update={"embedding": vector})
-        build.candidates[place] = candidate.model_copy(update={"memory": memory})
-        build.spent_s += text_s
-    if len(vectors) < len(lacking):
-        first, place = lacking[len(vectors)]
-        builds[first].cut(place)
-        for later in builds[first + 1 :]:  # a duplicate is merged into what comes before it
-            later.cut(0)
-
-
-def _is_told(record: Candidate, made: Mapping[str, AgentMemory]) -> bool:
-    """Return whether a memory of the same event says what a record says; of what a user said, it may be one sentence."""
-    told = next((made[event] for event in record.memory.source_event_ids if event in made), None)
-    if told is None or record.memory.source != SAID_SOURCE:
-        return told is not None
-    said, _, _ = record.memory.content.removeprefix(_SAID).partition(_BEFORE)
-    return canonical_name(said).strip(" .") in canonical_name(told.content)
-
-
-def _of_commit(candidate: Candidate, tasks: Mapping[str, BuildTask]) -> Candidate:
-    """Fill in what is known of the commit that a memory is made of."""
-    task = tasks.get(getattr(candidate.memory, "git_commit", None) or "")
-    if task is None:
-        return candidate
-    return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=commit_fields(task))})
-
-
-def _unproven(candidate: Candidate) -> Candidate:
-    """Return what the rules found in a session as an unconfirmed record, unless the user stated it."""
-    if candidate.is_stated:
-        return candidate
-    unproven = {"source": RUN_SOURCE, "relevance_score": RELEVANCE}
-    return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=unproven)})
+def with_fields(candidate: Candidate, fields: Mapping[str, Any]) -> Candidate:
+    """Return a candidate whose memory has these fields."""
+    return candidate.model_copy(update={"memory": candidate.memory.model_copy(update=fields)})
 
 
 def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
     """Fill in the source of a memory; its id derives from it."""
     memory = candidate.memory
-    updates = {
+    fields = {
         "id": source_id(f"{log.project_id}\x1f{log.build_id}\x1f{candidate.key}", 0),
         "project_id": memory.project_id or log.project_id,
         "build_id": memory.build_id or log.build_id,
@@ -229,13 +188,13 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
         "occurred_at": memory.occurred_at or getattr(memory, "event_date", None) or log.completed_at,
         "reason": memory.reason or "proposed by the extractor",
     }
-    return candidate.model_copy(update={"memory": memory.model_copy(update=updates)})
+    return with_fields(candidate, fields)
 
 
-RELEVANCE = 0.5
+# --- records: what else happened ---
+
+_RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
-
-
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that: "
 _MOST_PARTS, _MOST_CONTEXT_CHARS = 4, 300
 """Maximum number of records of what was said at once, and of characters of what the agent had said before: its end."""
@@ -248,7 +207,7 @@ _OF_RUNS = frozenset(("build log", "ci log", "test report", "trial"))
 """Sources of logs whose failures are kept whole, and what went well where the one who did it says something of it."""
 
 
-def records_of(log: BuildEventLog) -> Iterator[Candidate]:
+def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
     """Yield what a log says happened: commits, failed tests and commands of a build, and what user and agent said in a session.
 
     A commit is its whole message without trailers and markup; a failure is what failed, with its output; a success is its lesson, reasons
@@ -257,33 +216,33 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
     that only repeats the message of what it brings in makes no record.
     """
     for task in log.tasks:
+        said = task.task_id, task.occurred_at, task.agent_name
+        own: dict[str, Any] = {"outcome": "negative" if task.outcome == "failure" else "positive"}
         if log.source == "git" and not task.repeats:
-            text, outcome = task.text or task.description, "negative" if task.outcome == "failure" else "positive"
-            own = {"outcome": outcome, "git_commit": task.task_id, **commit_fields(task)}
-            yield _record(log, task.task_id, RECORD_SOURCE, text, task.occurred_at, task.agent_name, **own)
+            own |= {"git_commit": task.task_id, **_commit_fields(task)}
+            yield _record(log, RECORD_SOURCE, *said, task.text or task.description, **own)
         elif log.source in _OF_RUNS and (text := _of_run(log, task)):
-            own = {"outcome": "negative" if task.outcome == "failure" else "positive", "tried": task_name(task)}
-            own |= {"files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
-            yield _record(log, task.task_id, RUN_SOURCE, text, task.occurred_at, task.agent_name, **own)
+            own |= {"tried": task_name(task), "files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
+            yield _record(log, RUN_SOURCE, *said, text, **own)
         elif log.source == "transcript" and task.lesson:
-            yield from _told(log, task.task_id, _CONCLUDED, task.lesson, task.occurred_at, task.agent_name)
+            yield from _told(log, *said, _CONCLUDED, task.lesson)
     at: Counter[str] = Counter()
-    for said in log.user_interventions if log.source == "transcript" else ():
-        event = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
-        at[said.timestamp] += 1
-        context = end(said.context, _MOST_CONTEXT_CHARS)
-        yield from _told(log, event, _SAID, ended(said.action), said.timestamp, asked=context)
+    for one in log.user_interventions if log.source == "transcript" else ():
+        event = f"user@{one.timestamp}" + (f"#{at[one.timestamp]}" if at[one.timestamp] else "")
+        at[one.timestamp] += 1
+        yield from _told(
+            log, event, one.timestamp, None, _SAID, ended(one.action), end(one.context, _MOST_CONTEXT_CHARS)
+        )
 
 
 def _told(
-    log: BuildEventLog, event: str, lead: str, text: str, when: str | None, by: str | None = None, *, asked: str = ""
+    log: BuildEventLog, event: str, when: str | None, by: str | None, lead: str, text: str, asked: str = ""
 ) -> Iterator[Candidate]:
     """Yield what somebody said as one record, or as several if it is long; the first has what was asked."""
     before = f"{_BEFORE}{asked}" if asked else ""
     parts = split_text(" ".join(text.split()), MAX_CONTENT_CHARS - len(lead) - len(before))[:_MOST_PARTS]
     for number, part in enumerate(parts):
-        own = f"{lead}{part}{'' if number else before}"
-        yield _record(log, event, SAID_SOURCE, own, when, by, number=number)
+        yield _record(log, SAID_SOURCE, event, when, by, f"{lead}{part}{'' if number else before}", number=number)
 
 
 def _of_run(log: BuildEventLog, task: BuildTask) -> str:
@@ -301,14 +260,14 @@ def _of_run(log: BuildEventLog, task: BuildTask) -> str:
 
 def _record(
     log: BuildEventLog,
-    event: str,
     source: str,
-    text: str,
+    event: str,
     when: str | None,
-    by: str | None = None,
+    by: str | None,
+    text: str,
     *,
     number: int = 0,
-    **fields: Any,
+    **own: Any,
 ) -> Candidate:
     memory = EpisodicMemory(
         content=whole_sentences(" ".join(text.split()), MAX_CONTENT_CHARS),
@@ -319,25 +278,294 @@ def _record(
         reason=_WHY[source],
         session_id=log.session_id,
         trust_class=log.trust_class,
-        relevance_score=RELEVANCE,
-        **fields,
+        relevance_score=_RELEVANCE,
+        **own,
     )
     return Candidate(key=f"{event[:380]}:{source}{f'-{number + 1}' if number else ''}", memory=memory)
 
 
-def commit_fields(task: BuildTask) -> dict[str, Any]:
-    """Return what is known of a commit, as fields of a memory (`CommitFields`)."""
-    changes = [
-        FileChange(path=one.path, kind=one.kind, added=one.added or 0, removed=one.removed or 0, was=one.was)
-        for one in sorted(task.changes, key=lambda one: one.kind == "M")[
-            :MAX_ITEMS
-        ]  # what moved, came or went is not left out
-    ]
+def _is_told(record: Candidate, made: Mapping[str, AgentMemory]) -> bool:
+    """Return whether a memory of the same event says what a record says; of what a user said, it may be one sentence."""
+    told = next((made[event] for event in record.memory.source_event_ids if event in made), None)
+    if told is None or record.memory.source != SAID_SOURCE:
+        return told is not None
+    said, _, _ = record.memory.content.removeprefix(_SAID).partition(_BEFORE)
+    return canonical_name(said).strip(" .") in canonical_name(told.content)
+
+
+def _commit_fields(task: BuildTask) -> dict[str, Any]:
+    """Return what is known of a commit, as fields of a memory (`CommitFields`). What moved, came or went is not left out."""
+    changes = sorted(task.changes, key=lambda one: one.kind == "M")[:MAX_ITEMS]
     return {
         "change_kind": task.kind,
-        "changes": changes,
+        "changes": [
+            FileChange(path=one.path, kind=one.kind, added=one.added or 0, removed=one.removed or 0, was=one.was)
+            for one in changes
+        ],
         "undoes": (task.undoes or [*filter(None, [task.reverts])])[:MAX_ITEMS],
         "mends": task.mends,
         "closes": [str(number) for number in task.closes[:MAX_ITEMS]],
         "release": task.release,
     }
+
+
+# --- what mends earlier failures ---
+
+_NAMED_ALIKE = frozenset({"build log", "ci log", "test report"})
+"""Sources whose tasks are named alike in each build."""
+_MOST_FAILURES = 2_000
+
+
+class Failures:
+    """The failures that nothing has mended: those of a store, and those of builds that are read in order."""
+
+    def __init__(self, store: AgentMemoryStore) -> None:
+        self._store = store
+        self._known: dict[str | None, list[EpisodicMemory]] = {}
+        self._new: dict[str, EpisodicMemory] = {}
+        self._ends: dict[tuple[str | None, str], str] = {}
+        self._mended: set[str] = set()
+
+    def with_recoveries(self, log: BuildEventLog, found: Sequence[Candidate]) -> list[Candidate]:
+        """Return what was found in a build, with the recoveries from failures of earlier ones in place of what else their tasks say."""
+        if log.source not in _NAMED_ALIKE:
+            return list(found)
+        told = {_what_failed(one.memory) for one in found}
+        failed: defaultdict[str, list[EpisodicMemory]] = defaultdict(list)
+        latest = reversed(self._before(log))
+        for one in sorted(latest, key=lambda one: not one.errors_encountered):
+            if (its := _what_failed(one)) and its not in told:
+                failed[its].append(one)
+                if command := command_of(one):
+                    failed[f"$ {command}"].append(one)
+        made: dict[str | None, Candidate] = {}
+        for task in log.tasks if failed else ():
+            command = " ".join(task.command.split())
+            for one in [*failed.get(canonical_name(task_name(task)), ()), *failed.get(f"$ {command}", ())]:
+                if task.outcome == "success" and (what := _what_failed(one)) not in made:
+                    recovery = recovery_of(log, task, one)
+                    both = (recovery.memory, one)  # it quotes the error: it is as private, and no more trusted
+                    made[what] = with_fields(recovery, strictness([vars(memory) for memory in both]))
+        events = {event for one in made.values() for event in one.memory.source_event_ids}
+        others = (
+            one for one in found if one.memory.type != "episodic" or events.isdisjoint(one.memory.source_event_ids)
+        )
+        return [*made.values(), *others]
+
+    def note(self, log: BuildEventLog, memory: AgentMemory) -> list[EpisodicMemory]:
+        """Note a memory of a build, and return the failures that it mends: it must be as visible, as trusted, and no record."""
+        self._ends[log.project_id, log.build_id] = log.completed_at
+        what = _what_failed(memory)
+        if what is None or not isinstance(memory, EpisodicMemory):
+            return []
+        if memory.outcome == "negative":
+            self._new[id_of(memory)] = memory
+        if memory.outcome != "positive" or memory.source in RECORD_SOURCES:
+            return []
+        mended = [
+            one
+            for one in self._before(log)
+            if _what_failed(one) == what
+            and TIERS.index(memory.privacy_tier) <= TIERS.index(one.privacy_tier)
+            and TRUST.index(memory.trust_class) <= TRUST.index(one.trust_class)
+            and one.task_id is None
+            and not one.is_pinned
+        ]
+        self._mended |= set(map(id_of, mended))
+        return mended
+
+    def _before(self, log: BuildEventLog) -> list[EpisodicMemory]:
+        """Return the failures of a project that were met before the end of a build, the last ones last."""
+        every = {id_of(one): one for one in self._stored(log.project_id)} | self._new
+        left = (one for key, one in every.items() if key not in self._mended and one.project_id == log.project_id)
+        return [one for one in left if self._last(one) <= log.completed_at]
+
+    def _stored(self, project: str) -> list[EpisodicMemory]:
+        if project not in self._known:
+            reader, index = self._store.reader, self._store.reader.index
+            mask = reader.listed(type="episodic") | (index.column("is_live") & index.column("is_record"))
+            mask &= of_scope(self._store, "project", project) & ~reader.superseded()
+            mask &= ~index.column("is_archived") & ~index.column("is_suppressed")
+            slots = np.flatnonzero(mask & (index.column("outcome") == OUTCOMES.index("negative")))
+            slots = slots[np.argsort(index.column("seq")[slots], kind="stable")][-_MOST_FAILURES:]
+            read = reader.read([index.ids.names[slot] for slot in slots.tolist()])
+            self._known[project] = [one for one in read if isinstance(one, EpisodicMemory) and _what_failed(one)]
+        return self._known[project]
+
+    def _last(self, failure: EpisodicMemory) -> str:
+        """Return when a failure was met last."""
+        project, times = failure.project_id, []
+        for build in failure.evidence_build_ids:
+            if (project, build) not in self._ends:
+                row = self._store.reader.record("Build", natural_id("build", build, project_id=project)) or {}
+                self._ends[project, build] = row.get("completed_at", "")
+            times.append(self._ends[project, build])
+        return max(times, default=failure.occurred_at or "")
+
+
+def _what_failed(memory: AgentMemory) -> str | None:
+    """Return what a failure and its recovery have in common: the task, or the error and the program; None for other memories."""
+    tried = getattr(memory, "tried", None)
+    if not tried:
+        return None
+    if tried.startswith("“"):
+        return canonical_name(tried).replace(" failed”", "”")
+    errors = memory.errors_encountered if isinstance(memory, EpisodicMemory) else []
+    return f"{failure_fingerprint(errors[0].message)} {tried.strip('`').split(' ', 1)[0]}" if errors else None
+
+
+# --- what commits do to earlier memories ---
+
+_COMMIT_CHARS = 12
+_MOST_PATHS = 2_000
+_REVERTED = "its change was reverted by commit {}"
+_REMOVED = "the code it concerns was removed by commit {}"
+
+
+@dataclass(slots=True)
+class _Subject:
+    """A memory of a commit, stored or about to be stored (then with its place), and what changes: each field with the build that changes it."""
+
+    memory_id: str
+    fields: Mapping[str, Any]
+    place: tuple[BuildRun, int] | None = None
+    changed: dict[str, tuple[Any, BuildRun | None]] = field(default_factory=dict)
+
+    def get(self, name: str) -> Any:
+        return self.changed[name][0] if name in self.changed else self.fields.get(name)
+
+    def change(self, by: BuildRun | None, **fields: Any) -> None:
+        self.changed |= {name: (value, by) for name, value in fields.items()}
+
+
+class Undone:
+    """Applies to earlier memories what some builds do, in order, of which the candidates are changed before they are stored; and releases.
+
+    `releases` are the first releases of commits of a project.
+    """
+
+    def __init__(
+        self, reader: Reader, builds: Sequence[BuildRun], project: str = "", releases: Mapping[str, str] | None = None
+    ) -> None:
+        self._reader = reader
+        self._subjects: dict[str, _Subject] = {}
+        self._links: dict[tuple[str, str, str, str], BuildRun] = {}
+        self._new: list[_Subject] = []
+        for build in builds:
+            if build.log.source == "git":
+                made: dict[str, list[_Subject]] = defaultdict(list)
+                for place, memory in enumerate(one.memory for one in build.candidates):
+                    new = _Subject(id_of(memory), vars(memory), (build, place))
+                    made[getattr(memory, "git_commit", None) or ""].append(new)
+                for task in build.log.tasks:
+                    self._apply(build, task, made[task.task_id])
+                    self._new += made[task.task_id]
+        for subject in self._new:
+            if subject.place and subject.changed:
+                build, place = subject.place
+                changed = {name: value for name, (value, _) in subject.changed.items()}
+                build.candidates[place] = with_fields(build.candidates[place], changed)
+        for sha, release in (releases or {}).items():
+            if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
+                for subject in self._of_commit(sha, project):
+                    entities = subject.get("entities") or ()
+                    if not any(is_release(one["kind"], one["name"]) for one in entities):
+                        released = {"name": release, "kind": "commit", "about": False}
+                        subject.change(None, release=release, entities=[*entities, released])
+
+    def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun | None, Payload]]:
+        """Yield the changes of stored memories, and the links between those and what the same commit stores, with the build that makes them.
+
+        None: a release.
+        """
+        stored = [one for one in self._subjects.values() if one.place is None]
+        for subject in stored:
+            for build in dict.fromkeys(by for _, by in subject.changed.values()):
+                own = {name: value for name, (value, by) in subject.changed.items() if by is build}
+                changed = {name: value for name, value in own.items() if value is not None}
+                patch = RecordPatch.parse({**changed, "updated_at": now})
+                cleared = [name for name in own if name not in changed]
+                yield build, MemoryRevised(id=subject.memory_id, changed=patch, cleared=cleared)
+        there = known.union(one.memory_id for one in stored)
+        for (source, relation, target, reason), build in self._links.items():
+            if {source, target} <= there:
+                yield build, linked_to(source, relation, target, reason, now)
+
+    def _apply(self, build: BuildRun, task: BuildTask, own: Sequence[_Subject]) -> None:
+        commit, project = task.task_id[:_COMMIT_CHARS], build.log.project_id
+        for sha in dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back))):
+            for subject in self._of_commit(sha, project):
+                _end(subject, build, task, _REVERTED.format(commit))
+                self._link(build, own, "SUPERSEDES", subject, "the change was reverted")
+        for subject in self._of_commit(task.restores, project) if task.restores else ():
+            if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
+                subject.change(build, invalid_at=None, invalidation_reason=None)
+        for subject in self._of_commit(task.mends, project) if task.mends else ():
+            self._link(build, own, "RELATED_TO", subject, "corrects that change")
+        gone = frozenset(task.files_removed[:_MOST_PATHS])
+        for path in sorted(gone):
+            for subject in self._of_file(path, project):
+                if subject.get("git_commit") != task.task_id and _is_gone(subject, gone):
+                    _end(subject, build, task, _REMOVED.format(commit))
+        for old, new in list(task.files_renamed.items())[:_MOST_PATHS]:
+            for subject in self._of_file(old, project):
+                _move(subject, build, old, new)
+
+    def _link(self, build: BuildRun, own: Sequence[_Subject], relation: str, subject: _Subject, said: str) -> None:
+        self._links |= {(one.memory_id, relation, subject.memory_id, said): build for one in own}
+
+    def _of_commit(self, sha: str, project: str) -> list[_Subject]:
+        return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)
+
+    def _of_file(self, path: str, project: str) -> list[_Subject]:
+        return self._found("file", path[:400], project, lambda one: path in (one.get("files_involved") or ()))
+
+    def _found(self, kind: str, name: str, project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
+        """Return the memories of commits of this project that the index knows by an entity, and the new ones."""
+        names = self._reader.index.ids.names
+        ids = [names[slot] for slot in self._mentioning(kind, name, project)]
+        for row in self._reader.rows([one for one in ids if one not in self._subjects]):
+            self._subjects[row["id"]] = _Subject(row["id"], row)
+        found = [self._subjects[one] for one in ids if one in self._subjects]
+        moved = [one for one in self._subjects.values() if one.changed.get("files_involved")]
+        # of a sitting that has grown, the first commits are stored, and read once more
+        every = {one.memory_id: one for one in (*self._new, *moved, *found)}.values()
+        own = (one for one in every if one.get("source") in ("git", RECORD_SOURCE) and one.get("project_id") == project)
+        return [one for one in own if is_meant(one)]
+
+    def _mentioning(self, kind: str, name: str, project: str) -> set[int]:
+        """Return the index's slots of the memories that mention an entity."""
+        code = self._reader.index.entities.find(entity_name(kind, name, project))
+        return set(self._reader.index.mentions.get(code)[0].tolist()) if code >= 0 else set()
+
+
+def _end(subject: _Subject, build: BuildRun, task: BuildTask, reason: str) -> None:
+    """End what a memory says, unless other sources say it too."""
+    if not (subject.get("invalid_at") or subject.get("is_pinned") or len(subject.get("source_event_ids") or ()) > 1):
+        subject.change(build, invalid_at=task.occurred_at, invalidation_reason=reason)
+
+
+def _move(subject: _Subject, build: BuildRun, old: str, new: str) -> None:
+    """Let a memory follow its file. A new memory's entities are found when it is stored."""
+    subject.change(build, files_involved=[new if file == old else file for file in subject.get("files_involved")])
+    if subject.get("title") == old:
+        subject.change(build, title=new)
+    if old in (subject.get("location") or ""):
+        subject.change(build, location=subject.get("location").replace(old, new)[:400])
+    if subject.place is None:
+        entities = [
+            {**entity, "name": new[:400]} if entity["kind"] == "file" and entity["name"] == old[:400] else entity
+            for entity in subject.get("entities") or []
+        ]
+        subject.change(build, entities=entities)
+
+
+def _is_gone(subject: _Subject, gone: frozenset[str]) -> bool:
+    """Return whether what a change brought is gone: all its files but tests and documentation. What took more lines than it brought stands."""
+    files: Sequence[str] = subject.get("files_involved") or ()
+    own = [file for file in files if not goes_along(file)] or files
+    if all(map(is_packaging, own)) or not gone.issuperset(own):
+        return False
+    changes = map(dict, subject.get("changes") or ())
+    gained: int = sum(one.get("added", 0) - one.get("removed", 0) for one in changes if not goes_along(one["path"]))
+    return gained >= 0

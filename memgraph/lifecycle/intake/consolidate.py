@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from memgraph.config import ConsolidationConfig
-from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memgraph.errors import InvalidInputError, ModelMismatchError
 from memgraph.extraction.llm.extractor import ModelExtractor, default_extractor
 from memgraph.extraction.rules.extractor import RuleExtractor
-from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
-from memgraph.lifecycle.contradictions.search import find_contradictions_of
-from memgraph.lifecycle.dedup.duplicates import nearest
-from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
+from memgraph.lifecycle.dedup.near_duplicates import near_to
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.evidence.reconcile import linked_to
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
-from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
-from memgraph.lifecycle.intake.mended import Failures
-from memgraph.lifecycle.intake.settle import Pending, settle
-from memgraph.lifecycle.intake.undone import Undone
+from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, with_fields
+from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.model.base import Callback, checked, checked_list
-from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
+from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import RECORD_SOURCES, AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
@@ -141,50 +136,45 @@ class ConsolidationPipeline:
             A project, and the first release of its commits: memories that lack theirs get it.
         """
         checked(Callback, also, "also")
-        released = checked(tuple[str, Mapping[str, str]], released, "released")
+        released, store = checked(tuple[str, Mapping[str, str]], released, "released"), self._store
         builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
-        if not self._store.config.consolidation_enabled:
-            return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]
+        if not store.config.consolidation_enabled:
+            return [build.result(store.now(), notice=_SWITCHED_OFF) for build in builds]
         fresh = [build for build in builds if not build.is_known]
         limit = TimeLimit(self._config.max_duration_ms, self._timer)
-        failures = Failures(self._store)
+        failures = Failures(store)
         for place, build in enumerate(fresh):
             if place and limit.is_up:
                 build.cut(0)
             else:
                 self._extract(build, failures)
         embedder = self._embedder
-        embed_candidates(fresh, embedder, self._paced, limit, self._timer)
-        with self._store.exclusive():  # new and duplicate must still be valid at the commit
-            self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
+        self._embed(fresh, embedder, limit)
+        with store.exclusive():  # new and duplicate must still be valid at the commit
+            store.check_embedder(embedder)  # the store may have changed its model meanwhile
+            pending, failures = Pending(store), Failures(store)
+            undone = Undone(store.reader, fresh, *released)
             by_build: dict[BuildRun | None, list[Write]] = {}
-            pending, failures = Pending(self._store), Failures(self._store)
-            undone = Undone(self._store.reader, fresh, *released)
             for build in fresh:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
-                    self._settle(build, pending, failures, by_build.setdefault(build, []))
-            for by, event in undone.events({one for build in fresh for one in build.added}, pending.now):
+                    by_build[build] = [*self._settle(build, pending, failures)]
+            new = [one for build in fresh for one in build.added]
+            for by, event in undone.events({*new}, pending.now):
                 by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
             for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
                 if by and by.is_decided and not by.is_known:
-                    writes.append(by.event(self._store.now()))
-            results = [build.result(self._store.now()) for build in builds]
-            self._store.commit("global", [*writes, *(also(results) if also else ())])
-            new = [one for build in fresh for one in build.added]
-            stays = merge_copies_of(self._store, new)
-            find_contradictions_of(self._store, [one for one in new if one not in stays])
+                    writes.append(by.event(store.now()))
+            results = [build.result(store.now()) for build in builds]
+            store.commit("global", [*writes, *(also(results) if also else ())])
+            compared(store, new)
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
 
     def deduplicate(
-        self,
-        embedding: Vector | Sequence[float],
-        type: MemoryType,
-        *,
-        project_id: str | None = None,
+        self, embedding: Vector | Sequence[float], type: MemoryType, *, project_id: str | None = None
     ) -> StoredMemory | None:
         """Return the nearest memory in force of this type, if its cosine reaches the threshold.
 
@@ -203,8 +193,10 @@ class ConsolidationPipeline:
         if vector.size != wanted:
             raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=vector.size)
         with self._store.reader.frozen():
-            mask = self._store.reader.listed(type=type, project_id=project_id) & ~self._store.reader.superseded()
-            return nearest(self._store, vector, mask, threshold=self._config.deduplication_threshold)[1]
+            reader = self._store.reader
+            mask = reader.listed(type=type, project_id=project_id) & ~reader.superseded()
+            near = near_to(reader, vector, mask, self._config.deduplication_threshold)
+            return next(iter(reader.read([*near][:1])), None)
 
     def merge(self, existing: StoredMemory, candidate: AgentMemory | Mapping[str, Any]) -> StoredMemory:
         """Merge a duplicate into a memory, commit, and return the memory.
@@ -222,13 +214,10 @@ class ConsolidationPipeline:
             candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
         with self._store.exclusive():
             self._store.check_embedder(embedder)
-            found = self._store.get_memory(existing.id)
-            if found is None:
-                raise NotFoundError("memory", str(existing.id))
-            write = Pending(self._store).merge(found, candidate)
+            found = self._store.reader.known(id_of(existing))
             scope: WriteScope = "task" if found.task_id else "global"
-            self._store.commit(scope, [write], task_id=found.task_id)
-            return self._store.read_memories([found.id])[0]
+            self._store.commit(scope, [Pending(self._store).merge(found, candidate)], task_id=found.task_id)
+            return self._store.reader.known(found.id)
 
     def compress(self, cycle_count: int = 0) -> CompressionResult:
         """Generalise what at least three builds have in common, errors among it, then collect faded memories.
@@ -247,11 +236,18 @@ class ConsolidationPipeline:
         with reported(self._store, "compress") as notes:
             errors = analyse_errors(self._store)  # errors of several builds, which `compress` leaves to it
             result = compress(self._store, embedder=self._embedder, model=self.language_model)
-            more = {"compressed": errors.created, "updated": errors.updated, "new_memory_ids": errors.new_memory_ids}
-            result = result.model_copy(update={name: value + getattr(result, name) for name, value in more.items()})
             collected = collect(self._store)
-            notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip
-        return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
+            result = result.model_copy(
+                update={
+                    "compressed": errors.created + result.compressed,
+                    "updated": errors.updated + result.updated,
+                    "new_memory_ids": errors.new_memory_ids + result.new_memory_ids,
+                    "archived": collected.archived,
+                    "deleted": collected.deleted,
+                }
+            )
+            notes.counts = {**counts_of(collected), **counts_of(result)}
+        return result
 
     def compress_if_due(self) -> CompressionResult:
         """Compress if the configured number of builds has been consolidated since the last compression."""
@@ -265,8 +261,7 @@ class ConsolidationPipeline:
         return is_landmark(self._store, parse_memory(memory))
 
     def _opened(self, log: BuildEventLog) -> BuildRun:
-        # before anything is cut or given to a model: a truncated secret would not be recognised
-        log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
+        log, secrets = redacted(self._store, log)
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
 
@@ -280,58 +275,54 @@ class ConsolidationPipeline:
         found = {"candidates": failures.with_recoveries(build.log, extraction.candidates)}
         build.choose(extraction.model_copy(update=found), self._config.max_memories_per_extraction)
         for candidate in build.candidates:
-            list(failures.note(build.log, candidate.memory))
+            failures.note(build.log, candidate.memory)
         build.spent_s = self._timer() - began
 
-    def _settle(self, build: BuildRun, pending: Pending, failures: Failures, writes: list[Write]) -> None:
-        """Decide for each candidate: new, duplicate or forgotten. When the time is up, the rest waits for the next run.
+    def _embed(self, builds: Sequence[BuildRun], embedder: Embedder, limit: TimeLimit) -> None:
+        """Embed the candidates of all builds in order, and cut off those for which there is no time. Records get their vectors later."""
+        lacking = [
+            (build, place)
+            for build in builds
+            for place, memory in enumerate(one.memory for one in build.candidates)
+            if memory.embedding is None and memory.source not in RECORD_SOURCES
+        ]
+        began, texts = self._timer(), [build.candidates[place].memory.content for build, place in lacking]
+        vectors = self._paced.embed(embedder, texts, limit)
+        text_s = (self._timer() - began) / max(1, len(vectors))
+        for (build, place), vector in zip(lacking, vectors, strict=False):
+            build.candidates[place] = with_fields(build.candidates[place], {"embedding": vector})
+            build.spent_s += text_s
+        if len(vectors) < len(lacking):
+            first, place = lacking[len(vectors)]
+            first.cut(place)
+            for later in builds[builds.index(first) + 1 :]:  # a duplicate is merged into what comes before it
+                later.cut(0)
 
-        This step has its own time limit: what was embedded in time is stored.
-        """
-        limit = TimeLimit(self._config.max_duration_ms, self._timer)
-        began = self._timer()
-        build.consumed = build.known_keys
-        consumed = set(build.consumed)
-        rejected = self._store.reader.rejected()
-        left = [candidate for candidate in build.candidates if candidate.key not in consumed]
-        for place, candidate in enumerate(left):
-            if candidate.memory.source in RECORD_SOURCES:
-                self._record(build, candidate, rejected, pending, failures, writes)
-                continue
-            if place and limit.is_up:
-                build.complete = False
-                break
-            memory = classified(candidate.memory)
-            found = settle(self._store, memory, threshold=self._config.deduplication_threshold, pending=pending)
-            if found.state in ("forgotten", "decided"):
-                build.forgotten += 1
+    def _settle(self, build: BuildRun, pending: Pending, failures: Failures) -> Iterator[Write]:
+        """Decide for each candidate whether it is new, known or not wanted, and yield what is to be written."""
+        began, threshold = self._timer(), self._config.deduplication_threshold
+        build.consumed, decided = build.known_keys, set(build.known_keys)
+        waiting = [one for one in reversed(build.candidates) if one.key not in decided]
+        while waiting:
+            candidate = waiting.pop()
+            memory, is_record = classified(candidate.memory), candidate.memory.source in RECORD_SOURCES
+            found = settle(self._store, memory, threshold=threshold, pending=pending)
+            if not is_record:
+                build.consumed.append(candidate.key or "")
+                build.forgotten += found.is_left_out
+            if found.state == "new":
+                yield pending.add(memory)
+                build.recorded += is_record
+                build.added += [] if is_record else [id_of(memory)]
             elif found.state == "known" and found.memory:
-                writes.append(pending.merge(found.memory, memory))
+                yield pending.merge(found.memory, memory)
                 build.merged += 1
-                self._record(build, build.record_beside(candidate), rejected, pending, failures, writes)
-            elif found.state == "new":
-                writes.append(pending.add(memory))
-                build.added.append(id_of(memory))
-            if found.state in ("known", "new"):
-                stays = pending.state_of(found.memory or memory)
-                for one in failures.note(build.log, stays):
-                    pending.replaced.add(id_of(one))
-                    how = f"mended in {build.log.build_id} on {in_words(build.log.completed_at)}"
-                    writes.append(linked_to(id_of(stays), "SUPERSEDES", id_of(one), how, self._store.now()))
-            build.consumed.append(candidate.key or "")
+                waiting += build.record_beside(candidate)
+            else:
+                continue
+            stays = pending.state_of(found.memory or memory)
+            for one in failures.note(build.log, stays):
+                pending.replaced.add(id_of(one))
+                how = f"mended in {build.log.build_id} on {in_words(build.log.completed_at)}"
+                yield linked_to(id_of(stays), "SUPERSEDES", id_of(one), how, self._store.now())
         build.spent_s += self._timer() - began
-
-    def _record(
-        self,
-        build: BuildRun,
-        record: Candidate | None,
-        rejected: Collection[str],
-        pending: Pending,
-        failures: Failures,
-        writes: list[Write],
-    ) -> None:
-        """Keep a record, unless the store or this commit has it, or somebody has rejected it."""
-        if record and record.memory.id not in rejected and not pending.holds(record.memory):
-            writes.append(pending.keep(classified(record.memory)))
-            build.recorded += 1
-            list(failures.note(build.log, record.memory))

@@ -1,37 +1,45 @@
-"""What agents report: facts and preferences, which are merged where known, and what they did, with the user's feedback (seed 2)."""
+"""What agents report and users ask to remember, merged or pinned where it is known; and what agents did, with the user's feedback (seed 2).
+
+All of it is compared at once with what is known: what it contradicts is replaced or linked, and the answer says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.extraction.secrets import redact_any
-from memgraph.index.columns import TRUST
-from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
-from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, settle
+from memgraph.index.columns import FACT_TAG, TIERS, TRUST
+from memgraph.lifecycle.contradictions.search import described
+from memgraph.lifecycle.dedup.merge import united
+from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, redacted, settle
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked
+from memgraph.model.events.payload import Actor
 from memgraph.model.memory import (
     OUTCOME_OF_WORD,
     AgentMemory,
     EpisodicMemory,
     Outcome,
+    PrivacyTier,
     SemanticMemory,
     StoredEpisodicMemory,
     Vector,
     id_of,
 )
-from memgraph.model.results.learning import SavedEpisode, SavedObservation
+from memgraph.model.results.learning import ContradictionResult, SavedEpisode, SavedObservation
 from memgraph.privacy import OWNER, Access, Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import readable
 from memgraph.store.commit.records import Write
-from memgraph.text.cutting import cut, fitted, split_text
+from memgraph.store.query import Mask, Reader
+from memgraph.text.cutting import cut, fitted, shortened, split_text
 from memgraph.text.sentences import ended
+
+# --- observations ---
 
 SOURCE = "observation"
 _FORGOTTEN = "it says again what was forgotten; `memgraph unforget` takes that back"
@@ -49,96 +57,73 @@ def save_observation(
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
     supersedes it; the notice says so. What says again what the user has replaced is left out. What the observing agent may not have is
     as if it did not exist; the next sleep compares the observation with all memories.
-
-    Parameters
-    ----------
-    source : str
-        One of `memgraph.index.columns.SESSION_SOURCES`: it is only told in its session, compared with nothing else, and contradicts nothing.
-
-    Raises
-    ------
-    NotFoundError
-        The episode does not exist; nothing is stored.
-    InvalidInputError
-        The id is not that of an episode, or the episode belongs to another project; nothing is stored.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
+    With one of `memgraph.index.columns.SESSION_SOURCES` it is only told in its session, compared with nothing else, and contradicts nothing.
+    Where the episode does not exist, or is of another project, and where the store has changed its model meanwhile, nothing is stored.
     """
     observation, secrets = redacted(store, observation)
-    text = observation.content
-    texts = [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
-    embedder = store.embedder
-    vectors, may = vectors_of(embedder, texts), readable(access)
-    with store.exclusive():
-        store.check_embedder(embedder)  # the store may have changed its model meanwhile
+    text, may = observation.content, readable(access)
+    with _ready(store, text) as ready:
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
         privacy = inferred(observation.context, text)
         if observation.privacy_tier is not None:
             privacy = Inferred(observation.privacy_tier, observation.context)
-        parts = [
-            _memory(store, observation, episode, part, vector, privacy, source)
-            for part, vector in zip(texts, vectors, strict=True)
-        ]
+        fields = _fields(store, observation, episode, privacy)
+        parts = [SemanticMemory(content=one, embedding=its, source=source, **fields) for one, its in ready]
         settled = [(part, settle(store, part, threshold=OBSERVATION_COSINE, may=may)) for part in parts]
-        pairs = [(part, found.memory) for part, found in settled if found.state in ("new", "known")]
-        why = list(dict.fromkeys(_why(found) for _, found in settled if found.state not in ("new", "known")))
+        pairs = [(part, found.memory) for part, found in settled if not found.is_left_out]
+        why = list(dict.fromkeys(_why(found) for _, found in settled if found.is_left_out))
         notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
-            return SavedObservation(
-                action="forgotten" if why == [_FORGOTTEN] else "superseded",
-                notice=f"left out: {'; '.join(why)}",
-                secrets_redacted=secrets,
-            )
+            action = "forgotten" if why == [_FORGOTTEN] else "superseded"
+            return SavedObservation(action=action, notice=f"left out: {'; '.join(why)}", secrets_redacted=secrets)
         if all(known for _, known in pairs):
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
-            if stays := merge_copies_of(store, ids, may=may):  # stored before through another door
+            stays, found = compared(store, ids, may=may)
+            if stays:  # stored before through another door
                 action, ids = "consolidated", [stays.get(one, one) for one in ids]
-            found = find_contradictions_of(store, ids, may=may)
             notice = "; ".join(filter(None, [privacy.notice, notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 
-def _memory(
-    store: AgentMemoryStore,
-    observation: Observation,
-    episode: StoredEpisodicMemory | None,
-    text: str,
-    vector: Vector | None,
-    privacy: Inferred,
-    source: str,
-) -> SemanticMemory:
-    trust = observation.trust_class
-    project = observation.project
+@contextmanager
+def _ready(store: AgentMemoryStore, text: str) -> Iterator[list[tuple[str, Vector | None]]]:
+    """Hold the writer lock with the parts of a text, each at most as long as a memory, and their vectors."""
+    embedder, parts = store.embedder, [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
+    vectors = vectors_of(embedder, parts)
+    with store.exclusive():
+        store.check_embedder(embedder)  # the store may have changed its model meanwhile
+        yield list(zip(parts, vectors, strict=True))
+
+
+def _fields(
+    store: AgentMemoryStore, observation: Observation, episode: StoredEpisodicMemory | None, privacy: Inferred
+) -> dict[str, Any]:
+    trust, project, of_all = observation.trust_class, observation.project, [(privacy.tier, privacy.domain)]
     if episode is not None:
         trust = max(trust, episode.trust_class, key=TRUST.index)
         if project and episode.project_id and project != episode.project_id:
-            raise InvalidInputError(
-                f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
-            )
+            why = f"differs from the episode's project, {episode.project_id!r}; omit it"
+            raise InvalidInputError(why, field="project", value=project)
         project = project or episode.project_id
-    own = privacy.tier, privacy.domain
-    of_all = [own, (episode.privacy_tier, episode.domain)] if episode else [own]
+        of_all.append((episode.privacy_tier, episode.domain))
     sources = [episode.id] if episode else []
-    return SemanticMemory(
-        content=text,
-        embedding=vector,
-        outcome=observation.outcome or "unknown",
-        confidence=observation.confidence,
-        valid_at=observation.valid_at or store.now(),
-        trust_class=trust,
-        privacy_tier=strictest(*(tier for tier, _ in of_all)),
-        domain=domain_of(*of_all),
-        project_id=project,
-        task_id=episode.task_id if episode else None,
-        session_id=observation.session_id,
-        tags=observation.tags or [],
-        source_event_ids=sources,
-        supporting_memory_ids=sources,
-        reason="an agent observed it",
-        source=source,
-    )
+    return {
+        "outcome": observation.outcome or "unknown",
+        "confidence": observation.confidence,
+        "valid_at": observation.valid_at or store.now(),
+        "trust_class": trust,
+        "privacy_tier": strictest(*(tier for tier, _ in of_all)),
+        "domain": domain_of(*of_all),
+        "project_id": project,
+        "task_id": episode.task_id if episode else None,
+        "session_id": observation.session_id,
+        "tags": observation.tags or [],
+        "source_event_ids": sources,
+        "supporting_memory_ids": sources,
+        "reason": "an agent observed it",
+    }
 
 
 def _why(found: Settled) -> str:
@@ -166,8 +151,92 @@ def _merge(
     return [id_of(known) for _, known in pairs if known]
 
 
-T = TypeVar("T", Episode, Observation, Feedback)
+# --- what the user asks to remember ---
 
+_REMEMBERED = "remember"
+_DONE = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
+
+
+def remember_text(
+    store: AgentMemoryStore,
+    text: str,
+    *,
+    tags: Sequence[str],
+    project_id: str | None,
+    access: Access = OWNER,
+    domain: str | None = None,
+    tier: PrivacyTier | None = None,
+) -> tuple[str, dict[str, Any]]:
+    """Store a text, without its secrets, as pinned memories, in linked parts if it is long; return what was done in words and as data.
+
+    What is known is not stored again: it is pinned, and in force again if it was forgotten (``event`` is that change). What the text contradicts
+    is replaced, as by an observation. An agent that saves it for the user is trusted as an agent, and it is compared with what they may have.
+    The tier is by default that of the domain and of what the text concerns.
+    """
+    actor: Actor = "user" if access.is_owner else "agent"
+    fields: dict[str, Any] = {"tags": list(tags), "trust_class": actor, "project_id": project_id, "domain": domain}
+    fields |= {
+        "outcome": "positive",
+        "is_pinned": True,
+        "reason": "the user asked to remember it",
+        "source": _REMEMBERED,
+    }
+    fields |= {} if tier is None else {"privacy_tier": tier}
+    with _ready(store, text.strip() or text) as ready:
+        parts = [SemanticMemory(content=one, embedding=its, **fields) for one, its in ready]
+        known, event, found = _said_again(store, parts) if actor == "user" else [], None, ContradictionResult()
+        replaced: list[str] = []
+        if len(known) == len(parts):
+            action = "restored" if any(one.is_suppressed for one in known) else "known"
+            ids, event = list(map(id_of, known)), _pin_again(store, known, tags)
+        else:
+            action, new = "created", [memory.id for memory in store.insert_parts(parts, actor=actor)]
+            stays, found = compared(store, new, actor=actor, may=readable(access))
+            links = [link for one in (new if found.replaced or found.superseded else ()) for link in store.links(one)]
+            older = (link for link in links if link.relation == "SUPERSEDES" and link.source_id in new)
+            replaced = list(dict.fromkeys(one.target_id for one in older if one.target_id not in stays.values()))
+            ids = [stays.get(one, one) for one in new]
+        shown = shortened(store.read_memories(ids)[0].content.strip())
+    many = f" in {len(ids)} parts" if len(ids) > 1 else ""
+    message = f"{_DONE[action]}{many}: '{shown}' (pinned, will not decay)"
+    data = {"ids": ids, "action": action, "replaced": replaced, "event": event}
+    return "; ".join(filter(None, [message, described(found)])), data
+
+
+def _said_again(store: AgentMemoryStore, parts: Sequence[SemanticMemory]) -> list[AgentMemory]:
+    """Return what the user asked to remember before and has not replaced, at least as privately, and of this domain if one is named."""
+    settled = ((part, settle(store, part, threshold=None, may=_users).memory) for part in parts)
+    return [
+        known
+        for part, known in settled
+        if known is not None
+        and known.source == _REMEMBERED
+        and known.archived_at is None
+        and known.invalid_at is None
+        and TIERS.index(known.privacy_tier) >= TIERS.index(part.privacy_tier)
+        and part.domain in (None, known.domain)
+    ]
+
+
+def _users(reader: Reader) -> Mask:
+    """Return what the user said, and has not replaced."""
+    said: Mask = reader.index.column("trust") == TRUST.index("user")
+    return said & ~reader.superseded()
+
+
+def _pin_again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str]) -> int | None:
+    """Pin known memories, with these tags too, and restore them if they were forgotten. A fact that is said again as a rule is one."""
+
+    def change(memory: AgentMemory, *_: Any) -> dict[str, Any]:
+        kept = [tag for tag in memory.tags if tag.casefold() != FACT_TAG]
+        return {"is_pinned": True, "is_suppressed": False, "tags": united(kept, list(tags))}
+
+    return store.curation.change(list(map(id_of, known)), change).event
+
+
+# --- episodes, and feedback on them ---
+
+_AS_SAID = "situation reasoning action outcome user_feedback mission_id task_id session_id build_id occurred_at trust_class".split()
 _LIKED = ("love", "like")
 _FAILURE = "failure"
 """The tag of negative episodes."""
@@ -183,38 +252,18 @@ _ENDS = ".!?…。！？:;"
 
 
 def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
-    """Store a complete interaction: its parts verbatim, and a text composed of them for search and display.
-
-    Each call stores one episode, even if equal ones exist.
-
-    Raises
-    ------
-    InvalidInputError
-        A field is invalid; nothing is stored.
-    """
+    """Store a complete interaction, even if equal ones exist: its parts verbatim, and a text composed of them for search and display."""
     episode, secrets = redacted(store, episode)
-    content = _composed(
-        (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
-    )
-    privacy = inferred(episode.context, f"{episode.situation}\n{episode.reasoning}\n{episode.action}")
+    parts = episode.situation, episode.reasoning, episode.action
+    privacy = inferred(episode.context, "\n".join(parts))
     memory = EpisodicMemory(
-        content=content,
-        situation=episode.situation,
-        reasoning=episode.reasoning,
-        action=episode.action,
-        outcome=episode.outcome,
-        user_feedback=episode.user_feedback,
-        mission_id=episode.mission_id,
+        **{name: getattr(episode, name) for name in _AS_SAID},
+        content=_composed(parts, OUTCOME_OF_WORD[episode.outcome], episode.user_feedback),
         agent_type=episode.agent_name,
         agents_involved=[episode.agent_name] if episode.agent_name else [],
         domain=privacy.domain,
         privacy_tier=episode.privacy_tier or privacy.tier,
         project_id=episode.project,
-        task_id=episode.task_id,
-        session_id=episode.session_id,
-        build_id=episode.build_id,
-        occurred_at=episode.occurred_at,
-        trust_class=episode.trust_class,
         tags=episode.tags or [],
         reason="an agent recorded what it did",
         source="episode",
@@ -228,29 +277,17 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
     """Record the user's feedback on an episode: love and like make it a success, meh a failure, whatever it was before.
 
     The word is stored as the origin of the outcome. Day, word and comment are appended to ``user_feedback`` as a new
-    line beside what was recorded before, and word and comment to the text. Love and like raise the relevance as one use does, once until the feedback changes, without
-    counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the last
-    feedback writes nothing.
-
-    Raises
-    ------
-    NotFoundError
-        There is no such episode.
-    InvalidInputError
-        The id names a memory that is not an episode.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is changed, and a retry succeeds.
+    line beside what was recorded before, and word and comment to the text. Love and like raise the relevance as one use does, once until
+    the feedback changes, without counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the
+    last feedback writes nothing.
     """
     feedback, _ = redacted(store, feedback)
-    drafted = _changes(store, episode_of(store, episode_id), feedback)
-    texts = [drafted["content"]] if "content" in drafted else []
-    embedder = store.embedder
-    ready = dict(zip(texts, vectors_of(embedder, texts), strict=True))
+    text, embedder = _changes(store, episode_of(store, episode_id), feedback).get("content"), store.embedder
+    vector = vectors_of(embedder, [text])[0] if text else None
     with store.exclusive():
         found = episode_of(store, episode_id)
         changes = _changes(store, found, feedback)
-        vector = ready.get(changes.get("content", ""))
-        if vector is not None:
+        if vector is not None and changes.get("content") == text:
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             changes["embedding"] = vector
         if changes:
@@ -259,15 +296,7 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
 
 
 def episode_of(store: AgentMemoryStore, episode_id: str) -> StoredEpisodicMemory:
-    """Return an episode.
-
-    Raises
-    ------
-    NotFoundError
-        No memory has this id.
-    InvalidInputError
-        The id names a memory that is not an episode.
-    """
+    """Return an episode; refuse an id that no memory has, or that is not an episode's."""
     found = store.get_memory(episode_id)
     if found is None:
         raise NotFoundError("episode", episode_id)
@@ -284,9 +313,8 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
     said = feedback.after(recorded, day=store.now()[:_DAY_CHARS], recorded_on=(episode.occurred_at or "")[:_DAY_CHARS])
     changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
     parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
-    if episode.content == _composed(
-        parts, episode.outcome, episode.user_feedback
-    ):  # otherwise somebody has changed the text
+    composed = _composed(parts, episode.outcome, episode.user_feedback)
+    if episode.content == composed:  # otherwise somebody has changed the text
         changes["content"] = _composed(parts, OUTCOME_OF_WORD[feedback.feedback], said)
     if feedback.feedback in _LIKED and _FAILURE in episode.tags:
         changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
@@ -294,14 +322,6 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
         curve = store.config.forgetting_curve
         changes["relevance_score"] = min(episode.relevance_score + curve.reinforcement_boost, curve.max_relevance)
     return changes
-
-
-def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
-    """Return an agent's text without its secrets, and the number of secrets.
-
-    This comes before any truncation: a truncated secret would not be recognised.
-    """
-    return redact_any(said) if store.config.redact_secrets else (said, 0)
 
 
 def _composed(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:

@@ -245,8 +245,8 @@ class ErrorAnalysis(Model):
 
     Attributes
     ----------
-    created, updated, superseded : int
-        Anti-patterns created; updated or withdrawn; replaced by a generalisation, which earlier versions did.
+    created, updated : int
+        Anti-patterns created; updated or withdrawn.
     repeated : list of RepeatedError
         Errors of three builds or more, most frequent first, at most 20.
     """
@@ -257,7 +257,6 @@ class ErrorAnalysis(Model):
     configuration: Count = 0
     created: Count = 0
     updated: Count = 0
-    superseded: Count = 0
     repeated: list[RepeatedError] = Field(default_factory=list)
     new_memory_ids: list[str] = Field(default_factory=list)
     complete: bool = True

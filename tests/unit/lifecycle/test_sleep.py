@@ -124,6 +124,7 @@ def test_every_phase_does_something_and_twice_is_once(opened: Opened, bed: Calla
         assert done["near-duplicates"].counts["merged"] == 2
         assert done["compress"].counts["compressed"] == 1
         assert done["errors"].counts["failures"] == 4
+        assert "superseded" not in done["errors"].counts, "an analysis of errors replaces nothing"
         assert done["procedures"].counts["proposed"] == 1
         assert done["contradictions"].counts["replaced"] == 1
         assert done["collect"].counts["archived"] == 1

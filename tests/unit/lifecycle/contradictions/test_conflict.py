@@ -89,6 +89,20 @@ def test_a_replacement_is_replaced_in_turn() -> None:
     assert found.is_stated
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "is_sure"),
+    [
+        ("We use Redis", "We moved from Redis to SQS", True),
+        ("We use Redis", "We moved from Redis to SQS for the queue", False),
+        ("Jenkins is our CI server", "We migrated the builds from Jenkins to GitHub Actions", False),
+    ],
+)
+def test_what_may_concern_only_a_part_is_not_sure(older: str, newer: str, is_sure: bool) -> None:
+    found = conflict_of(*(SemanticMemory(content=text) for text in (older, newer)))
+    assert found is not None
+    assert found.is_sure is is_sure
+
+
 def test_the_reason_names_both_values() -> None:
     found = conflict_of(*(SemanticMemory(content=text) for text in CONFLICTING[0][:2]))
     assert found is not None

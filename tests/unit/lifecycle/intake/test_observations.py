@@ -285,8 +285,9 @@ def test_hostile_text_is_kept_once_and_harmless(memory: memgraph.MemGraph) -> No
     assert memory.store.verify() > 0
 
 
-def test_an_equal_text_is_found_among_many_that_are_as_near(memory: memgraph.MemGraph) -> None:
-    texts = ["word " * (100 + number) for number in range(12)]  # their cosines tie
+@pytest.mark.parametrize("many", [3, 24])
+def test_an_equal_text_is_found_among_others_that_are_as_near(memory: memgraph.MemGraph, many: int) -> None:
+    texts = ["word " * (100 + number) for number in range(many)]  # their cosines tie
     stored = [memory.store.insert_memory({"type": "semantic", "content": text}).id for text in texts]
     known = [memory.save_observation(text) for text in texts]
 
