@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_220,
     "journal": 4_540,
-    "lifecycle": 11_000,
+    "lifecycle": 10_410,
     "memgraph": 3_600,
     "model": 5_980,
     "retrieval": 4_680,
@@ -139,19 +139,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "opening",
     ),
     "lifecycle": (
-        "run",
-        "communities",
-        "evidence",
+        "run communities",
+        "episodes",
+        "reconcile",
         "counting",
         "dedup",
         "contradictions",
-        "feedback",
-        "errors",
-        "generalisation",
-        "procedures",
-        "collection",
+        "feedback errors",
+        "lesson_text lessons",
+        "mining procedures",
+        "collect",
         "intake",
-        "distillation",
+        "orders answers",
         "sleep",
     ),
     "model": (
@@ -345,9 +344,9 @@ STORE_WRITES = set(
     "unsupersede link unlink".split()
 )
 """Methods of a store that write, or hold its writer lock."""
-USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals", "distillation.answers")
+USER_VERBS = ("intake", "contradictions.resolution", "answers")
 """Parts of the lifecycle that do at once what a user or an agent says."""
-RUNNER = "memgraph.lifecycle.run.runner"
+RUNNER = "memgraph.lifecycle.run"
 CLOCKS = {"now", "monotonic", "time"}
 
 
@@ -652,7 +651,7 @@ def test_the_layer_rule_allows_what_is_meant(module, source):
     [
         ("memgraph.store.commit.writer", "from memgraph.store.query import Reader"),
         ("memgraph.store.projection.projector", "import memgraph.store.past"),
-        ("memgraph.lifecycle.evidence.evidence", "from memgraph.lifecycle.collection.collect import collect"),
+        ("memgraph.lifecycle.episodes", "from memgraph.lifecycle.collect import collect"),
         ("memgraph.lifecycle.sleep", "from memgraph.lifecycle.intake.ingest import ingest"),
     ],
 )

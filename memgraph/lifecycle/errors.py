@@ -13,33 +13,25 @@ from typing import Any
 
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.statements import sentences
-from memgraph.lifecycle.evidence.evidence import (
+from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
     Deletions,
+    IncrementalRun,
     Scope,
-    TimeIsUp,
     confidence_of,
     dated,
+    ended_at,
+    evidence_in,
     evidence_of,
     in_order,
+    is_trial,
     is_true,
-    never,
     one_build_a_run,
     read_scope,
     when,
 )
-from memgraph.lifecycle.evidence.experience import IncrementalRun
-from memgraph.lifecycle.evidence.reconcile import (
-    Known,
-    Lesson,
-    deleted_of,
-    fields_of,
-    known_of,
-    reconcile,
-    shared_tags,
-)
-from memgraph.lifecycle.evidence.trials import is_trial
-from memgraph.lifecycle.run.runner import Plan, View, commits_of
+from memgraph.lifecycle.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
+from memgraph.lifecycle.run import Plan, TimeIsUp, View, commits_of, never
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed
 from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
@@ -67,29 +59,21 @@ _VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”
 
 @dataclass(slots=True)
 class Trouble:
-    """An error, wherever it was met.
-
-    Attributes
-    ----------
-    error : str
-        As it was reported first.
-    messages : list of str
-        How it was reported, each once, at most 50; they differ in numbers, names and places.
-    failed, mended : list of Row
-        Episodes in which the error stayed, and episodes that say what helped.
-    faded : frozenset of str
-        Builds in which it was met, of episodes that are gone because they had faded.
-    ends : mapping of str to str
-        When builds were completed: a merged episode has the time of one of its builds only.
-    """
+    """An error, wherever it was met."""
 
     fingerprint: str
     error: str
+    """As it was reported first."""
     messages: list[str] = field(default_factory=list)
+    """How it was reported, each once, at most 50; they differ in numbers, names and places."""
     failed: list[Row] = field(default_factory=list)
+    """Episodes in which the error stayed."""
     mended: list[Row] = field(default_factory=list)
+    """Episodes that say what helped."""
     faded: frozenset[str] = frozenset()
+    """Builds in which it was met, of episodes that are gone because they had faded."""
     ends: Mapping[str, str] = field(default_factory=dict)
+    """When builds were completed: a merged episode has the time of one of its builds only."""
 
     @property
     def met_at(self) -> list[str]:
@@ -135,12 +119,12 @@ class Trouble:
     @property
     def builds(self) -> frozenset[str]:
         """Those in which it was met."""
-        return self.faded.union(*map(evidence_of, self._met))
+        return self.faded | evidence_in(self._met)
 
     @property
     def stayed(self) -> frozenset[str]:
         """Those of them in which nothing helped."""
-        return frozenset[str]().union(*map(evidence_of, self.failed)).difference(*map(evidence_of, self.mended))
+        return evidence_in(self.failed) - evidence_in(self.mended)
 
 
 def troubles(rows: Sequence[Row]) -> list[Trouble]:
@@ -189,15 +173,7 @@ def _said(text: str) -> str:
 
 
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
-    """Classify failures, and turn repeated ones into anti-patterns: what to avoid and what to do instead.
-
-    Deterministic, without a model; idempotent and safe to interrupt, like `learn_procedures`.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called between projects: once it returns true, the rest waits for the next run.
-    """
+    """Classify failures, and turn repeated ones into anti-patterns. Deterministic, without a model; idempotent and safe to interrupt."""
     result = _RUN.run(store, is_time_up)
     return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
 
@@ -223,10 +199,9 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
         if one := known.get(trouble.fingerprint):
             trouble.faded = one.kept
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
-    builds = view.reader.builds(scope[0]) if repeated else []
-    ends = {row["name"]: row.get("completed_at", "") for row in builds}
     for trouble in repeated:
-        trouble.ends = ends
+        builds = trouble.faded | evidence_in([*trouble.failed, *trouble.mended])
+        trouble.ends = {one: ended_at(view.reader, one, scope[0]) for one in builds}
     repeated = [trouble for trouble in repeated if is_lesson(trouble)]
     if any(trouble.fingerprint not in known for trouble in repeated):
         gone = reversed(deleted_of(deletions, scope, SOURCE))  # deletions by somebody take precedence

@@ -21,22 +21,19 @@ from typing import NamedTuple
 
 from memgraph.diagnostics.reports import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
-from memgraph.lifecycle.collection.collect import collect
+from memgraph.lifecycle.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.contradictions.temporal import validate_facts
 from memgraph.lifecycle.counting.kept import PHASE as COUNTING
 from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates
-from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
-from memgraph.lifecycle.distillation.requests import request_orders
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.feedback import learn_from_feedback
-from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
-from memgraph.lifecycle.run.runner import Plan, carry_out, note
-from memgraph.lifecycle.run.usage import RunUsage
+from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.orders import PHASE as WORK_ORDERS
+from memgraph.lifecycle.orders import request_orders
+from memgraph.lifecycle.procedures import learn_procedures
+from memgraph.lifecycle.run import Plan, RunUsage, carry_out, counts_of, last_run, note, report_budget, reported
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
 from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
@@ -62,24 +59,14 @@ class _TimeIsUpError(Exception):
     """Leaves a phase between two of its commits; never propagates out of `sleep`."""
 
 
-def _ignore(_seq: int) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class SleepContext:
-    """Context of a phase.
-
-    Attributes
-    ----------
-    on_portion : callable
-        Records up to which event a phase that works in portions has come, so that it can be continued from there.
-    """
+    """What a phase is given; `on_portion` records how far one that works in portions has come, so that it is continued from there."""
 
     store: AgentMemoryStore
     model: LanguageModel | None
     until: float | None
-    on_portion: Callable[[int], None] = _ignore
+    on_portion: Callable[[int], None] = lambda _seq: None
     judge: Judge | None = None
 
     def is_time_up(self) -> bool:
@@ -107,35 +94,26 @@ def _collect(context: SleepContext) -> Model:
     return collect(context.store, progress=between_batches)
 
 
-def _merge(context: SleepContext) -> Model:
-    return merge_near_duplicates(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
-
-
-def _merge_copies(context: SleepContext) -> Model:
-    return merge_copies(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
-
-
 def _compress(context: SleepContext) -> Model:
     store = context.store
     return compress(store, embedder=store.embedder, model=context.model, is_time_up=context.is_time_up)
 
 
-def _find_contradictions(context: SleepContext) -> Model:
-    return find_contradictions(context.store, seconds=context.seconds_left, judge=context.judge)
-
-
 PHASES: tuple[Phase, ...] = (
-    Phase("temporal", lambda context: validate_facts(context.store, is_time_up=context.is_time_up)),
-    Phase("copies", _merge_copies),
-    Phase("near-duplicates", _merge),
+    Phase("temporal", lambda one: validate_facts(one.store, is_time_up=one.is_time_up)),
+    Phase("copies", lambda one: merge_copies(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion)),
+    Phase(
+        "near-duplicates",
+        lambda one: merge_near_duplicates(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion),
+    ),
     Phase("compress", _compress),
-    Phase(COUNTING, lambda context: count_records(context.store, is_time_up=context.is_time_up)),
-    Phase("feedback", lambda context: learn_from_feedback(context.store, is_time_up=context.is_time_up)),
-    Phase("errors", lambda context: analyse_errors(context.store, is_time_up=context.is_time_up)),
-    Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),
-    Phase("contradictions", _find_contradictions),
+    Phase(COUNTING, lambda one: count_records(one.store, is_time_up=one.is_time_up)),
+    Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
+    Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
+    Phase("procedures", lambda one: learn_procedures(one.store, is_time_up=one.is_time_up)),
+    Phase("contradictions", lambda one: find_contradictions(one.store, seconds=one.seconds_left, judge=one.judge)),
     Phase("collect", _collect),
-    Phase(WORK_ORDERS, lambda context: request_orders(context.store)),
+    Phase(WORK_ORDERS, lambda one: request_orders(one.store)),
 )
 
 
@@ -148,28 +126,9 @@ def sleep(
     judge: Judge | None = None,
     progress: Progress | None = None,
 ) -> SleepReport:
-    """Run sleep on a store: continue a run that was interrupted within the last day, else begin one.
+    """Run these phases, or continue a run that was interrupted within the last day, else begin one.
 
-    Parameters
-    ----------
-    phases : sequence of str, optional
-        Names from `PHASES`: only these run, in the order of `PHASES`; an interrupted run is left as it is.
-    max_seconds : float, optional
-        Nothing new begins after this time: the current step completes its commit; a compression completes without
-        asking the model. Default: no limit.
-    model : LanguageModel, optional
-        Words generalisations; no phase requires one.
-    judge : Judge, optional
-        Decides whether near memories contradict each other; else words do, and work orders ask.
-    progress : callable, optional
-        Called with (done, total) phases.
-
-    Raises
-    ------
-    InvalidInputError
-        A phase does not exist, or the time is not a number of seconds.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; completed work is kept, and the next sleep continues.
+    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes without asking the model.
     """
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
@@ -230,14 +189,9 @@ def _slept(
 
 
 def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepReport | None:
-    """Sleep for a few seconds if the setting ``sleep_trigger`` asks for it and it is due; None if not.
+    """Sleep for a few seconds if ``sleep_trigger`` asks for it and it is due, or at once; None if not.
 
     A failure is only logged, since the preceding write has succeeded.
-
-    Parameters
-    ----------
-    at_once : bool
-        Whether it is due now (the user was dissatisfied), without waiting for five new episodes.
     """
     if store.config.sleep_trigger != "auto":
         return None

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE, PIN_SOURCE
 from memgraph.lifecycle.dedup.facts import DENIES, Words, difference, fact_form, is_equal, states_the_same, words_of
-from memgraph.lifecycle.evidence.trials import task_of
+from memgraph.lifecycle.episodes import task_of
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import in_order
 from memgraph.model.memory import AgentMemory, StoredMemory

@@ -10,7 +10,7 @@ from typing import Any
 from memgraph.extraction.readers.files import end
 from memgraph.extraction.rules.extractor import failed_with, task_name
 from memgraph.extraction.rules.findings import MAX_FILES
-from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
+from memgraph.lifecycle.run import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated

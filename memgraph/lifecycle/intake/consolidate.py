@@ -15,22 +15,27 @@ from memgraph.extraction.default import default_extractor
 from memgraph.extraction.llm.extractor import ModelExtractor
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
-from memgraph.lifecycle.collection.collect import collect
-from memgraph.lifecycle.collection.landmarks import is_landmark
+from memgraph.lifecycle.collect import collect, is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import nearest
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.evidence.reconcile import linked_to
-from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
 from memgraph.lifecycle.intake.mended import Failures
 from memgraph.lifecycle.intake.settle import Pending, settle
 from memgraph.lifecycle.intake.undone import Undone
-from memgraph.lifecycle.run.embedding import vectors_of
-from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
-from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
-from memgraph.lifecycle.run.usage import RunUsage
+from memgraph.lifecycle.lessons import builds_since, compress
+from memgraph.lifecycle.reconcile import linked_to
+from memgraph.lifecycle.run import (
+    PacedEmbedding,
+    RunUsage,
+    TimeLimit,
+    Timer,
+    counts_of,
+    report_budget,
+    reported,
+    vectors_of,
+)
 from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope

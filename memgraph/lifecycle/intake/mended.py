@@ -14,7 +14,7 @@ from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.extractor import command_of, recovery_of, task_name
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.lifecycle.dedup.duplicates import of_scope
-from memgraph.lifecycle.evidence.evidence import strictness
+from memgraph.lifecycle.episodes import strictness
 from memgraph.model.build import BuildEventLog, Candidate
 from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.memory import RECORD_SOURCES, AgentMemory, EpisodicMemory, id_of

@@ -11,7 +11,7 @@ from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, settle
-from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.run import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked

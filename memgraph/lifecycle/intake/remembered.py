@@ -16,7 +16,7 @@ from memgraph.lifecycle.contradictions.search import described, find_contradicti
 from memgraph.lifecycle.dedup.merge import united
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies_of
 from memgraph.lifecycle.intake.settle import settle
-from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.run import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.payload import Actor
 from memgraph.model.memory import AgentMemory, PrivacyTier, SemanticMemory, StoredMemory, id_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.generalisation.lessons import by_centrality, counted, generalised, said_again, title_of
+from memgraph.lifecycle.lesson_text import by_centrality, counted, generalised, said_again, title_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.earlier import attempt_in
 

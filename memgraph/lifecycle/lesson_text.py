@@ -1,12 +1,11 @@
-"""Lessons: groups of episodes that state the same, and what is said of them without a model. Pure.
+"""What episodes state, which of them state the same, and what is said of them without a model. Pure.
 
-Shared tags say where episodes belong, not that they have a lesson in common: five changes of one file may have nothing to
-do with each other. So only those episodes of a community become a generalisation that state the same in their words.
-Changes that a history records are grouped by the sentences that they share, word for word (`said_again`).
+Shared tags say where episodes belong, not that they have a lesson in common: five changes of one file may have nothing to do with each
+other. So only those of a community become a generalisation that state the same in their words. Changes that a history records are grouped
+by the sentences that they share, word for word.
 
-A generalisation says what happened again, how often and when, and its best account in its own words. Nothing is said that
-the episodes do not say: the frame counts them, the rest is theirs, sentence by sentence, and cut only between words. If no
-sentence of theirs can be repeated, there is no lesson.
+A generalisation says what happened again, how often and when, and its best account. Nothing is said that the episodes do not say: the
+frame counts them, the rest is theirs, sentence by sentence. If no sentence of theirs can be repeated, there is no lesson.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import get_args
+from typing import NamedTuple, get_args
 
+from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.index.analyser import analyse
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, dated, evidence_of, when
-from memgraph.lifecycle.evidence.reconcile import shared_tags
-from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
+from memgraph.lifecycle.episodes import LEAST_BUILDS, dated, evidence_in, is_trial, task_of, when
+from memgraph.lifecycle.reconcile import shared_tags
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import CommitKind
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
-from memgraph.text.attempts import step_text, without_lead
+from memgraph.text.attempts import quoted_lesson, step_text, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
@@ -77,12 +76,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
-    """Return the changes of a history that state the same sentence in at least three builds, those of most builds first, each change once.
+    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once.
 
-    Parameters
-    ----------
-    known : collection of str
-        Ids of changes that a generalisation covers: with one of them a group may be of fewer builds.
+    With a change that a generalisation covers (`known`), a group may be of fewer builds.
     """
     stating: dict[str, list[Row]] = {}
     for row in changes:
@@ -90,9 +86,9 @@ def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list
             stating.setdefault(said, []).append(row)
     found: list[list[Row]] = []
     taken: set[str] = set()
-    for said in sorted(stating, key=lambda one: (-len(_evidence(stating[one])), one)):
+    for said in sorted(stating, key=lambda one: (-len(evidence_in(stating[one])), one)):
         rows = [row for row in stating[said] if row["id"] not in taken]
-        if len(_evidence(rows)) >= LEAST_BUILDS or any(row["id"] in known for row in rows):
+        if len(evidence_in(rows)) >= LEAST_BUILDS or any(row["id"] in known for row in rows):
             found.append(rows)
             taken.update(row["id"] for row in rows)
     return found
@@ -111,15 +107,7 @@ def _stated(row: Row) -> dict[str, str]:
 
 
 class Statements:
-    """What the episodes of a scope say, compared by their words.
-
-    Parameters
-    ----------
-    rows : iterable of Row
-        The episodes of the scope, of any outcome.
-    weights : mapping
-        Weight of each word, as `tag_weights` gives it; a word without one says nothing in this scope.
-    """
+    """What the episodes of a scope say, whatever their outcome, compared by their words; one without a weight says nothing in this scope."""
 
     def __init__(self, rows: Iterable[Row], weights: Weights) -> None:
         self._rows = list(rows)
@@ -129,10 +117,7 @@ class Statements:
     def same(self, members: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
         """Return the groups of a community whose members state the same, each seen in at least three builds.
 
-        Parameters
-        ----------
-        known : collection of str
-            Ids of episodes that a generalisation covers: those left over form a group with what is like them, however small.
+        What a generalisation covers (`known`) and is left over forms a group with what is like it, however small.
         """
         forms: dict[tuple[frozenset[str], frozenset[str]], list[Row]] = {}
         for row in members:
@@ -143,7 +128,7 @@ class Statements:
         left = set(forms)
         while groups:
             rows = [[row for form in group if form in left for row in forms[form]] for group in groups]
-            builds = [len(_evidence(group)) for group in rows]
+            builds = [len(evidence_in(group)) for group in rows]
             best = max(range(len(groups)), key=lambda place: (builds[place], -place))
             if builds[best] < LEAST_BUILDS:
                 break
@@ -188,10 +173,6 @@ def _topics(row: Row) -> frozenset[str]:
     if row.get("source"):
         return frozenset()
     return frozenset(name for tag in row.get("tags", ()) if (name := canonical_name(tag)) not in KINDS)
-
-
-def _evidence(rows: Iterable[Row]) -> frozenset[str]:
-    return frozenset[str]().union(*map(evidence_of, rows))
 
 
 _MOST_COMPARED = 200
@@ -264,20 +245,9 @@ def generalised(
     solved: Sequence[Row] | None = None,
     against: int = 0,
 ) -> str | None:
-    """Return the text of a generalisation, of at most 800 characters, whole sentences only; None if there is no lesson.
+    """Return the text of a generalisation, whole sentences only, of the most typical episodes first; None if there is no lesson.
 
-    Parameters
-    ----------
-    central : sequence of Row
-        The episodes, the most typical first.
-    seen : str
-        How often, as `counted` says it.
-    times : sequence of str
-        When: of all builds that are its evidence, not only of the first that told each episode.
-    solved : sequence of Row or None
-        Of failed trials, as `of_trials` takes it.
-    against : int
-        In how many other builds the same ended otherwise.
+    `times` are those of all builds that are its evidence, and in so many others it was `against` it: the same ended otherwise.
     """
     if trials := trials_of_one_task(central, seen, solved):
         return trials.text or None
@@ -306,7 +276,7 @@ def generalised(
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
-    """Return the summary of episodes that are trials of one task; None for others. Parameters are those of `generalised`."""
+    """Return the summary of episodes that are trials of one task; None for others."""
     if is_trial(central[0]) and (len(central) == 1 or _is_of_one_task(central)):
         return of_trials(central, seen, solved)
     return None
@@ -346,6 +316,136 @@ def _is_of_one_task(rows: Sequence[Row]) -> bool:
 
 def _account(row: Row, limit: int) -> str:
     """Return what an episode says in whole sentences; nothing if its first one is too long, or says nothing."""
-    told = step_text(row) if row.get("worked_how") else asked_and_learned(row) if is_trial(row) else statement_of(row)
+    told = step_text(row) if row.get("worked_how") else _asked_and_learned(row) if is_trial(row) else statement_of(row)
     said = whole_sentences(ended(" ".join(told.split())), limit)
     return said if "…" not in said and len(words_of(row)) > 1 else ""
+
+
+def _asked_and_learned(row: Row) -> str:
+    """Return what was asked in a trial and what was learned, without what was done."""
+    return " ".join(row[name] for name in ("asked", "lesson", "acted_on", "last_error", "result") if row.get(name))
+
+
+_LESSON_CHARS, _REQUEST_CHARS = 420, 180
+_WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
+_LEAST_TOOLS = 2
+"""A single called tool does not describe an approach."""
+
+
+class Trials(NamedTuple):
+    """The summary of the trials of one task."""
+
+    text: str
+    """Empty if nothing can be learned: no reason for their result is recorded, and all had the same result."""
+    asked: str | None
+    """The name of the task."""
+    lesson: str | None
+    """The lesson that the text quotes."""
+    is_solved: bool | None
+    """True where the trials failed and another one solved the task."""
+
+
+def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials:
+    """Summarise trials of one task with the same end, the most typical first: what stopped them, and what solved it or the lesson.
+
+    Of failed ones `solved` are the trials that solved the task; None: there are some, but they must not be quoted.
+    """
+    asked_for: str = rows[0]["asked"]
+    name = asked_for.rstrip(".")
+    is_unsolved = _is_failed(rows[0]) and solved is not None and not solved
+    is_name = (
+        len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
+    )
+    failed = len({build for row in rows for build in row.get("evidence_build_ids", ())})
+    head = _head(rows[0], seen, f" of {name}" if is_name else "", solved)
+    found = [f"{head}." if is_name else f"{head}: “{_short(asked_for, _REQUEST_CHARS)}”"]
+    acted_on = _first(solved or (), "acted_on")
+    part = "lesson" if any(row.get("lesson") for row in rows) else "acted_on"
+    by_evidence = sorted(rows, key=lambda row: -len(row.get("evidence_build_ids", ())))
+    said = _first(by_evidence, part)
+    lesson = said if part == "lesson" and not acted_on else ""
+    if acted_on:
+        found.append(f"The trial that solved it acted on this: “{acted_on}”")
+    elif said:
+        found.append(quoted_lesson(said) if lesson else f"What was acted on: “{said}”")
+        if is_unsolved and len(by_evidence) + failed > 2:
+            found.append("No trial has succeeded with it so far.")
+    decided = "" if acted_on else _first(solved or (), "explained")
+    if decided:
+        found.append(f"What decided the trial that solved it: “{decided}”")
+    called, is_decisive = _called(rows, solved or ())
+    found += called
+    error, met = _common_error(rows)
+    if error:
+        of_all = met == _many(rows)
+        found.append(f"{'Their last error' if of_all else f'The last error of {met:,} of them'} was: {error}")
+    if not (said or acted_on or decided or error or is_decisive):
+        return Trials("", None, None, None)
+    while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
+        found.pop()
+    text = whole_sentences(" ".join(found), MAX_CONTENT_CHARS)
+    is_told = bool(lesson) and quoted_lesson(lesson) in text
+    is_solved = True if _is_failed(rows[0]) and solved else None
+    return Trials(text, name if is_name else None, lesson if is_told else None, is_solved)
+
+
+def _is_failed(row: Row) -> bool:
+    return bool(row.get("outcome") == "negative")
+
+
+def _head(trial: Row, seen: str, of: str, solved: Sequence[Row] | None) -> str:
+    if not _is_failed(trial):
+        return f"Solved {seen}{of}{', after it had failed' if trial.get('acted_on') else ''}"
+    if solved is None:
+        return f"Failed {seen}{of}"
+    return f"Failed {seen}{of}, solved in {_which(solved)}" if solved else f"Never solved {seen}{of}"
+
+
+def _which(solved: Sequence[Row]) -> str:
+    """Return which trials solved the task: their numbers, where the source counts them, else how many."""
+    many, numbers = _many(solved), sorted({row["attempt"] + 1 for row in solved if row.get("attempt") is not None})
+    if len(numbers) == many:
+        return f"trial{'s' if many > 1 else ''} {enumerated(list(map(str, numbers)))}"
+    return "another" if many == 1 else f"{many:,} others"
+
+
+def _first(rows: Sequence[Row], name: str) -> str:
+    """Return what the first of some trials that has it says in a field, in whole sentences."""
+    return next((_short(row[name], _LESSON_CHARS) for row in rows if row.get(name)), "")
+
+
+def _short(text: str, limit: int) -> str:
+    return whole_sentences(ended(" ".join(text.split())), limit)
+
+
+def _called(failed: Sequence[Row], solved: Sequence[Row]) -> tuple[list[str], bool]:
+    """Return which tools the trial that solved it called, and whether no failed one called some of them."""
+    others = {name for one in failed for name in one.get("tools_called", ())}
+    names = list(dict.fromkeys(name for one in solved for name in one.get("tools_called", ())))
+    if len(names) < _LEAST_TOOLS:
+        return [], False
+    own = [name for name in names if name not in others] if others else []
+    is_decisive = 0 < len(own) < len(names)
+    alone = f"; no failed one called {_enumerated(own)}" if is_decisive else ""
+    return [f"What the solved trial called: {_enumerated(names)}{alone}."], is_decisive
+
+
+def _common_error(rows: Sequence[Row]) -> tuple[str | None, int]:
+    """Return the error that was the last one of at least two thirds of the trials, and of how many."""
+    errors, texts = Counter[str](), dict[str, str]()
+    for row in rows:
+        if said := row.get("last_error"):
+            errors[failure_fingerprint(said)] += _many([row])
+            texts[failure_fingerprint(said)] = ended(said)
+    same, met = next(iter(errors.most_common(1)), ("", 0))
+    error = texts.get(same)
+    return (error, met) if met >= min(2, len(rows)) and 3 * met >= 2 * _many(rows) else (None, 0)
+
+
+def _many(rows: Sequence[Row]) -> int:
+    """Return how many trials some episodes tell of."""
+    return sum(max(1, len(row.get("evidence_build_ids", ()))) for row in rows)
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return enumerated([f"`{name}`" for name in names])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from memgraph.extraction.statements import steps_in
 from memgraph.index.analyser import STOPWORDS
 from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, evidence_of, in_order
+from memgraph.lifecycle.episodes import LEAST_BUILDS, evidence_of, in_order
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 
@@ -55,10 +55,7 @@ _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<nu
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its comparison key and its text.
-
-    Two steps are the same if they differ only in variable parts: files, addresses, numbers, quoted text, the arguments of a call.
-    """
+    """One step: its text, and its key, which leaves out what varies: files, addresses, numbers, quoted text, the arguments of a call."""
 
     key: str
     text: str
@@ -232,25 +229,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Way:
-    """A sequence of steps that led to success in at least three builds, however often it failed.
-
-    Attributes
-    ----------
-    trigger : tuple of str
-        The words that say when to use it.
-    keys, steps : tuple of str
-        Its steps, as comparison keys and as text.
-    supporters : list of Attempt
-        Attempts that followed it and succeeded, in order of time; each supports one way only.
-    others, failures : list of Attempt
-        Supporters of other ways that followed this one as well; attempts that failed.
-    """
+    """A sequence of steps that led to success in at least three builds, however often it failed."""
 
     trigger: tuple[str, ...]
+    """The words that say when to use it."""
     keys: tuple[str, ...]
     steps: tuple[str, ...]
     supporters: list[Attempt]
+    """Attempts that followed it and succeeded, in order of time; each supports one way only."""
     others: list[Attempt]
+    """Supporters of other ways that followed this one as well."""
     failures: list[Attempt]
 
     @cached_property
@@ -309,13 +297,7 @@ def attempt_of(row: Row) -> Attempt | None:
 
 
 def ways(attempts: Sequence[Attempt]) -> list[Way]:
-    """Return the repeated ways, those with the most evidence first.
-
-    Parameters
-    ----------
-    attempts : sequence of Attempt
-        Attempts of one scope, whatever their outcome.
-    """
+    """Return the repeated ways of a scope's attempts, whatever their outcome, those with the most evidence first."""
     good = [attempt for attempt in attempts if attempt.went_well]
     weights = tag_weights(attempt.keys for attempt in good)
     groups = communities(

@@ -1,9 +1,14 @@
-"""Collection: archive or delete faded memories, protect landmarks, summarise episodes long unused (design §4)."""
+"""Collection: archive or delete faded memories, protect landmarks, summarise episodes long unused (seed 0; design §4).
+
+A memory is a landmark, and never forgotten, if it bears one of four landmark tags, or if it is negative and has no company: no other listed
+memory of its project shares all, or at least two, of its tags. Superseded memories are neither landmarks for lack of company nor company
+for others.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -12,19 +17,145 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.index.columns import OUTCOMES
 from memgraph.index.index import RELATION_CODE, Index, scope_name
-from memgraph.lifecycle.collection.landmarks import LANDMARK_FLOOR, Company, Mask, by_tag, is_negative
-from memgraph.lifecycle.run.reporting import counts_of, reported
-from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
+from memgraph.lifecycle.dedup.duplicates import of_scope
+from memgraph.lifecycle.run import Commit, Plan, View, account, carry_out, counts_of, reported
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import FADED, CollectionApplied
-from memgraph.model.memory import MEMORY_TYPES
+from memgraph.model.ids import canonical_name
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, CollectionResult, FadedMemory
 from memgraph.model.timestamps import epoch_days, from_iso, to_iso
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import preview, summary_of
+
+LANDMARK_TAGS = frozenset({"critical-failure", "data-loss", "security-incident", "user-escalation"})
+LANDMARK_FLOOR = 0.1
+"""Relevance floor of a landmark."""
+_SHARED = 2
+"""Memories that share this many tags are company for each other."""
+_MOST_TAGS = 24
+"""Only the rarest tags of a memory are compared, this many at most: it bounds the number of counted tag pairs."""
+
+Mask = NDArray[np.bool_]
+Codes = NDArray[np.int64]
+
+
+def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
+    """Return whether a memory, stored or not, is a landmark among the listed ones. Costs one pass over the index."""
+    tags = set(map(canonical_name, memory.tags))
+    if tags & LANDMARK_TAGS:
+        return True
+    if memory.outcome != "negative":
+        return False
+    with store.reader.frozen():
+        index = store.reader.index
+        superseded = store.reader.superseded()
+        listed = store.reader.listed() & ~superseded
+        others = listed & of_scope(store, "project", memory.project_id)
+        if memory.id is not None and (own := index.slot(memory.id)) >= 0:
+            if not listed[own]:
+                return False
+            others[own] = False
+        shared = np.zeros(len(index), dtype=np.int64)
+        for code in filter(lambda code: code >= 0, map(index.tag_names.find, tags)):
+            shared[index.tags.get(code)[0]] += 1
+        return not bool((others & (shared >= min(len(tags), _SHARED))).any())
+
+
+class Company:
+    """Tells which of the `asking` memories have company among the members: others of their project that share enough of their tags.
+
+    Memories are counted per project, per tag and per pair of tags instead of being compared. So the cost is linear in a
+    tag's frequency, and removing a memory costs no more than its own tags.
+    """
+
+    def __init__(self, index: Index, members: Mask, asking: Mask) -> None:
+        self._is_member = members.copy()
+        slots, keys, needed = _traits(index, members | asking)
+        _, keys = np.unique(keys, return_inverse=True)
+        order = np.argsort(slots, kind="stable")
+        self._slots, self._keys, self._needed = slots[order], keys.ravel()[order], needed[order]
+        self._starts = np.searchsorted(self._slots, np.arange(len(index) + 1))
+        self._counts = np.bincount(self._keys, weights=members[self._slots], minlength=1).astype(np.int64)
+
+    def alone(self) -> Mask:
+        """Return which of the slots that may be queried have no company."""
+        with_others = self._needed & (self._counts[self._keys] > self._is_member[self._slots])
+        mask: Mask = np.bincount(self._slots[with_others], minlength=len(self._is_member)) == 0
+        return mask
+
+    def is_alone(self, slot: int) -> bool:
+        """Return whether one slot has no company."""
+        part = slice(self._starts[slot], self._starts[slot + 1])
+        counts = self._counts[self._keys[part][self._needed[part]]]
+        return not bool((counts > self._is_member[slot]).any())
+
+    def leave(self, slot: int) -> None:
+        """Remove a slot from the counts."""
+        if self._is_member[slot]:
+            self._counts[self._keys[self._starts[slot] : self._starts[slot + 1]]] -= 1
+            self._is_member[slot] = False
+
+
+def by_tag(index: Index) -> Mask:
+    """Return which slots bear a landmark tag."""
+    mask = np.zeros(len(index), dtype=np.bool_)
+    for code in filter(lambda code: code >= 0, map(index.tag_names.find, LANDMARK_TAGS)):
+        mask[index.tags.get(code)[0]] = True
+    return mask
+
+
+def is_negative(index: Index) -> Mask:
+    """Return which slots have a negative outcome."""
+    mask: Mask = index.column("outcome") == OUTCOMES.index("negative")
+    return mask
+
+
+def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
+    """Return (slot, trait, whether company must share it) of the wanted slots, as three equally long arrays.
+
+    Traits are a slot's project, its tags there, and the pairs of these tags. Company must share a pair of tags, the
+    only tag if the memory has just one, or the project alone if it has none.
+    """
+    projects = index.column("project").astype(np.int64) + 1
+    codes, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
+    kept = wanted[slots]
+    codes, slots = codes[kept], slots[kept]
+    scoped, codes = np.unique(projects[slots] * len(index.tag_names) + codes, return_inverse=True)
+    codes = codes.ravel()
+    order = np.lexsort((codes, slots))
+    codes, slots = codes[order], slots[order]
+    numbers = np.bincount(slots, minlength=len(index))
+    everyone = np.flatnonzero(wanted)
+    first_tag, first_pair = int(projects.max(initial=0)) + 1, int(projects.max(initial=0)) + 1 + len(scoped)
+    parts = [
+        (everyone, projects[everyone], numbers[everyone] == 0),
+        (slots, first_tag + codes, numbers[slots] == 1),
+    ]
+    for owners, pairs in _pairs(codes, numbers, len(scoped)):
+        parts.append((owners, first_pair + pairs, np.ones(len(owners), dtype=np.bool_)))
+    slots, traits, needed = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return slots, traits, needed
+
+
+def _pairs(codes: Codes, numbers: Codes, most: int) -> Iterator[tuple[Codes, Codes]]:
+    """Yield (slots, their tag pairs), one item for each number of tags."""
+    starts = np.concatenate([[0], np.cumsum(numbers)])
+    frequency = np.bincount(codes, minlength=1)
+    for number in np.unique(numbers[numbers >= _SHARED]).tolist():
+        owners = np.flatnonzero(numbers == number)
+        table = codes[starts[owners][:, None] + np.arange(number)]
+        if number > _MOST_TAGS:
+            rarest = np.argsort(frequency[table], axis=1, kind="stable")[:, :_MOST_TAGS]
+            table = np.sort(np.take_along_axis(table, rarest, axis=1), axis=1)
+        one, other = np.triu_indices(table.shape[1], 1)
+        pairs: Any = table[:, one] * most + table[:, other]
+        yield np.repeat(owners, len(one)), pairs.ravel()
+
 
 RECENT_DAYS = 90
 _SHOWN = 100
@@ -50,19 +181,13 @@ _COUNTED = ("archived", "deleted", "summarised", "floors_set", "floors_cleared")
 def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> CollectionResult:
     """Run one collection: remove faded memories, set and clear the floors of landmarks, summarise long unused episodes.
 
-    A faded memory is archived or, if the setting ``garbage_collection`` says so, deleted. The evidence of another
-    memory is always archived. A memory goes if its relevance is below the curve's threshold and it was accessed fewer
-    than three times, unless it is pinned, suppressed, a landmark, or the last trace of what it was distilled from.
-    Memories go one by one, superseded ones first and then the most faded, so the last of several memories of one
-    failure becomes a landmark and stays.
+    A memory goes (the evidence of another is always archived, the others as ``garbage_collection`` says) if its relevance is below the curve's
+    threshold and it was accessed fewer than three times, unless it is pinned, suppressed, a landmark, or the last trace of what it was
+    distilled from. Memories go one by one, superseded ones first and then the most faded, so the last of several memories of one failure
+    becomes a landmark and stays.
 
-    Each batch is decided under the writer lock and committed at once, within one write scope. The run after an
-    interrupted one completes it, with the same result if the clock has not moved.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with (done, total) memories.
+    Each batch is decided under the writer lock and committed at once. The run after an interrupted one completes it, with the same result if
+    the clock has not moved.
     """
     with reported(store, "collect") as notes:
         done: Counter[str] = Counter()
@@ -84,20 +209,7 @@ class _Batch(NamedTuple):
 
 
 class Survey:
-    """All memories as a collection sees them. The store must be frozen meanwhile.
-
-    Attributes
-    ----------
-    index : Index
-    relevance : ndarray, shape (n,), float64
-        Current relevance, without the floors of landmarks.
-    faded : ndarray of int
-        Slots of faded memories that may go, in the order in which they go.
-    is_evidence : ndarray of bool
-        Whether another memory was distilled from it.
-    last_traces : int
-        How many faded memories `going` has kept so far because they are the last trace of their sources.
-    """
+    """All memories as a collection sees them. The store must be frozen meanwhile."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -111,9 +223,11 @@ class Survey:
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
-        self.relevance = _relevance(view, index)
+        self.relevance = _relevance(view, index)  # without the floors of landmarks
         self.faded = self._in_order(self._faded())
-        self.last_traces = 0
+        self.last_traces = (
+            0  # faded memories that `going` has kept so far because they are the last trace of their sources
+        )
 
     def going(self) -> Iterator[int]:
         """Yield the slots of the memories that go, in order, each counted as gone once it is yielded."""
@@ -151,6 +265,10 @@ class Survey:
         long_ago = epoch_days(self._view.now) - last >= SUMMARISED_AFTER_DAYS
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
         return self._by_scope(self._listed & is_episode & index.column("lacks_summary") & long_ago)
+
+    def name_of(self, slot: int) -> str:
+        """Return the id of the memory."""
+        return self.index.ids.names[slot]
 
     def task_of(self, slot: int) -> str | None:
         """Return the task that the memory belongs to."""
@@ -217,36 +335,52 @@ def _putting_away(view: View) -> Plan[_Batch]:
     """Plan to archive or delete a batch."""
     survey = Survey(view)
     deletes = view.config.garbage_collection == "delete"
-    going = _together(survey, survey.going())
-    gone = [deletes and not survey.is_evidence[slot] for slot in going]
-    events = [
-        MemoryDeleted(id=name, reason=FADED)
-        if is_gone
-        else _revision(name, archived_at=view.now, archive_reason=FADED, updated_at=view.now)
-        for name, is_gone in zip(_names(survey, going), gone, strict=True)
-    ]
-    done = Counter("deleted" if is_gone else "archived" for is_gone in gone)
-    return _planned(survey, going, events, _Batch(done, len(survey.faded) - len(going)))
+
+    def gone(slot: int, name: str) -> tuple[str, Payload]:
+        if deletes and not survey.is_evidence[slot]:
+            return "deleted", MemoryDeleted(id=name, reason=FADED)
+        return "archived", _revision(name, archived_at=view.now, archive_reason=FADED, updated_at=view.now)
+
+    return _batch(survey, survey.going(), len(survey.faded), gone)
 
 
 def _setting_floors(view: View) -> Plan[_Batch]:
     """Plan to set the floor of a batch of landmarks, or to clear it for memories that are no longer landmarks."""
     survey = Survey(view)
     lacking, spare = survey.without_floor(), survey.with_floor()
-    name, slots, floor = ("floors_set", lacking, LANDMARK_FLOOR) if lacking else ("floors_cleared", spare, 0.0)
-    some = _together(survey, slots)
-    events = [_revision(one, floor=floor) for one in _names(survey, some)]
-    return _planned(survey, some, events, _Batch(_count(name, some), len(lacking) + len(spare) - len(some)))
+    counted_as, floor = ("floors_set", LANDMARK_FLOOR) if lacking else ("floors_cleared", 0.0)
+    return _batch(
+        survey,
+        lacking or spare,
+        len(lacking) + len(spare),
+        lambda _slot, name: (counted_as, _revision(name, floor=floor)),
+    )
 
 
 def _summarising(view: View) -> Plan[_Batch]:
     """Plan to summarise a batch of episodes."""
     survey = Survey(view)
     slots = survey.unsummarised()
-    some = _together(survey, slots)
-    memories = view.reader.read(_names(survey, some))
-    events = [_revision(one.id, archive_summary=summary_of(one.content)) for one in memories]
-    return _planned(survey, some, events, _Batch(_count("summarised", some), len(slots) - len(some)))
+    texts = {one.id: one.content for one in view.reader.read([survey.name_of(slot) for slot in slots[:_BATCH]])}
+
+    def summarised(_slot: int, name: str) -> tuple[str, Payload]:
+        return "summarised", _revision(name, archive_summary=summary_of(texts[name]))
+
+    return _batch(survey, slots, len(slots), summarised)
+
+
+def _batch(
+    survey: Survey, slots: Iterable[int], due: int, change: Callable[[int, str], tuple[str, Payload]]
+) -> Plan[_Batch]:
+    """Plan the changes of the leading slots that share the first one's write scope and fit into one commit, each with what it counts as."""
+    some: list[int] = []
+    for slot in islice(slots, _BATCH):
+        if some and survey.task_of(slot) != survey.task_of(some[0]):
+            break
+        some.append(slot)
+    made = [change(slot, survey.name_of(slot)) for slot in some]
+    commits = [Commit([event for _, event in made], survey.task_of(some[0]))] if made else []
+    return Plan(_Batch(Counter(name for name, _ in made), due - len(some)), commits)
 
 
 def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
@@ -256,28 +390,6 @@ def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
     counts = {name: getattr(result, name) for name in (*_COUNTED, *found)}
     threshold = view.config.forgetting_curve.deletion_threshold
     return Plan(result, [account(CollectionApplied(applied_at=view.now, threshold=threshold, **counts))])
-
-
-def _together(survey: Survey, slots: Iterable[int]) -> list[int]:
-    """Return the leading slots that share the first one's write scope and fit into one commit."""
-    some: list[int] = []
-    for slot in islice(slots, _BATCH):
-        if some and survey.task_of(slot) != survey.task_of(some[0]):
-            break
-        some.append(slot)
-    return some
-
-
-def _planned(survey: Survey, slots: Sequence[int], events: Sequence[Payload], batch: _Batch) -> Plan[_Batch]:
-    return Plan(batch, [Commit(events, survey.task_of(slots[0]))] if slots else [])
-
-
-def _names(survey: Survey, slots: Sequence[int]) -> list[str]:
-    return [survey.index.ids.names[slot] for slot in slots]
-
-
-def _count(name: str, slots: Sequence[int]) -> Counter[str]:
-    return Counter({name: len(slots)}) if slots else Counter()
 
 
 def _revision(memory_id: str, **changed: Any) -> MemoryRevised:
@@ -304,17 +416,19 @@ def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
     """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
     with store.reader.frozen():
         survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))
-        index, going = survey.index, list(survey.going())
-        names = [index.ids.names[slot] for slot in going]
-        was_used = index.column("access_count")[going] > 0 if going else np.zeros(0, dtype=np.bool_)
+        going = list(survey.going())
+        names = [survey.name_of(slot) for slot in going]
+        uses = survey.index.column("access_count")
+        used = [name for slot, name in zip(going, names, strict=True) if uses[slot] > 0]
+        deletes = store.config.garbage_collection == "delete"
+        deleted = sum(deletes and not survey.is_evidence[slot] for slot in going)
         done = Counter(
+            archived=len(going) - deleted,
+            deleted=deleted,
             floors_set=len(survey.without_floor()),
             floors_cleared=len(survey.with_floor()),
             summarised=len(survey.unsummarised()),
         )
-        deletes = store.config.garbage_collection == "delete"
-        done["deleted"] = int((~survey.is_evidence[going]).sum()) if deletes and going else 0
-        done["archived"] = len(going) - done["deleted"]
         result = counted(survey, done)
         relevance = dict(zip(names, survey.relevance[going].tolist(), strict=True))
         shown = [
@@ -329,7 +443,6 @@ def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
             for memory in store.read_memories(names[:_SHOWN])
         ]
     since = to_iso(from_iso(store.now()) - timedelta(days=RECENT_DAYS))
-    used = [name for name, was in zip(names, was_used.tolist(), strict=True) if was]
     return CollectionPreview(
         **result.model_dump(),
         memory_ids=names,
@@ -346,13 +459,7 @@ def _changed_recalls(store: AgentMemoryStore, memory_ids: list[str], since: str)
         return []
     found: dict[str, ChangedRecall] = {}
     for row in store.cypher(_RETURNED, since=since, ids=memory_ids):
-        recall = ChangedRecall(
-            query_id=row["query_id"],
-            retrieved_at=row["retrieved_at"],
-            agent_name=row["agent_name"],
-            project_id=row["project_id"],
-            scores={row["memory_id"]: row["score"]},
-        )
-        known = found.setdefault(recall.query_id, recall)
-        known.scores.update(recall.scores)
+        about = {name: row[name] for name in ("query_id", "retrieved_at", "agent_name", "project_id")}
+        recall = found.setdefault(row["query_id"], ChangedRecall(**about, scores={}))
+        recall.scores[row["memory_id"]] = row["score"]
     return list(found.values())

@@ -15,22 +15,21 @@ from dataclasses import replace
 from math import isclose
 from typing import Any
 
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.fold.fold import last_known
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.evidence.evidence import (
+from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
     Deletions,
+    IncrementalRun,
     Scope,
-    TimeIsUp,
     confidence_of,
     is_true,
-    never,
     read_scope,
-    revision,
     strictness,
 )
-from memgraph.lifecycle.evidence.experience import IncrementalRun
-from memgraph.lifecycle.evidence.reconcile import (
+from memgraph.lifecycle.mining import Way, attempt_of, ways
+from memgraph.lifecycle.reconcile import (
     IN_FORCE,
     Known,
     Lesson,
@@ -41,14 +40,23 @@ from memgraph.lifecycle.evidence.reconcile import (
     known_of,
     matched,
     reconcile,
+    revision,
 )
-from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, ways
-from memgraph.lifecycle.run.runner import Plan, View, commits_of
+from memgraph.lifecycle.run import Commit, Plan, TimeIsUp, View, carry_out, commits_of, never
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.records import FADED, LEARNING, ProceduresLearned
-from memgraph.model.memory import AgentMemory, ProceduralMemory, id_of
-from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
+from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, id_of
+from memgraph.model.results.learning import (
+    LAPSED,
+    LAPSED_PROPOSAL,
+    PROPOSED,
+    REJECTED,
+    UNCONVINCING,
+    ProcedureResult,
+    Proposal,
+    ProposalState,
+)
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write
@@ -85,16 +93,7 @@ _MOST_AGENTS = 50
 
 
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
-    """Propose procedures for repeated solutions, and update the existing ones to their current evidence.
-
-    Deterministic, without a model. Idempotent; after a kill the next run ends with the same result under the same
-    clock.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called between projects: once it returns true, the rest waits for the next run.
-    """
+    """Propose procedures for repeated solutions, and update the existing ones to their current evidence. Deterministic; idempotent."""
     return _RUN.run(store, is_time_up)
 
 
@@ -368,3 +367,81 @@ def _shared(rows: Sequence[Row], *names: str) -> list[str]:
 
 
 _RUN = IncrementalRun(LEARNING, _TYPES, _planned, ProcedureResult(), _concluded)
+
+
+STATES: tuple[ProposalState, ...] = ("proposed", "in force", "rejected")
+_OF_REASON: dict[str | None, ProposalState] = {PROPOSED: "proposed", REJECTED: "rejected"}
+
+
+def list_proposals(
+    store: AgentMemoryStore, *, state: ProposalState | None = "proposed", project_id: str | None = None
+) -> list[Proposal]:
+    """Return learned procedures in a state, or in any, those with the most evidence first."""
+    if state is not None and state not in STATES:
+        raise InvalidInputError(f"must be one of {', '.join(STATES)}", field="state", value=state)
+    with store.reader.frozen():
+        archived = store.list_memories(type="procedural", project_id=project_id, state="archived")
+        listed = store.list_memories(type="procedural", project_id=project_id)
+    found = [_proposal(memory) for memory in (*archived, *listed) if _state_of(memory) is not None]
+    wanted = [one for one in found if state is None or one.state == state]
+    return sorted(wanted, key=lambda one: (-one.builds, -(one.success_rate or 0.0), one.id))
+
+
+def approve_proposal(store: AgentMemoryStore, id: str) -> Proposal:
+    """Bring a proposed or rejected procedure into force; `reopen_proposal` undoes it."""
+    return _moved(store, id, "in force", None)
+
+
+def reject_proposal(store: AgentMemoryStore, id: str) -> Proposal:
+    """Reject a procedure, proposed or in force. It is proposed again only if three more builds support it."""
+    return _moved(store, id, "rejected", REJECTED)
+
+
+def reopen_proposal(store: AgentMemoryStore, id: str) -> Proposal:
+    """Undo an approval or a rejection: the procedure is a proposal again."""
+    return _moved(store, id, "proposed", PROPOSED)
+
+
+def _moved(store: AgentMemoryStore, id: str, state: ProposalState, reason: str | None) -> Proposal:
+    """Change the state of a procedure by one event; do nothing if it is in that state."""
+
+    def plan(view: View) -> Plan[str]:
+        before = store.get_memory(id)
+        if before is None:
+            raise NotFoundError("proposal", id)
+        if (known := _state_of(before)) is None:
+            problem = "does not name a learned procedure that is proposed, approved or rejected"
+            raise InvalidInputError(f"{problem}; `memgraph proposals list --all` lists them", field="id", value=id)
+        if known == state:
+            return Plan(before.id)
+        away = {"archived_at": view.now, "archive_reason": reason}
+        fields = away if reason else {**IN_FORCE, **confirmed(view, before)}  # it has faded while it waited
+        event = revision(before, before.model_copy(update={**fields, "updated_at": view.now}))
+        return Plan(before.id, [Commit([event], before.task_id)] if event else [])
+
+    memory_id = carry_out(store, plan, attempts=1, actor="user").result
+    return _proposal(store.read_memories([memory_id])[0])
+
+
+def _state_of(memory: StoredMemory) -> ProposalState | None:
+    """Return the state of a procedure; None if it was not learned, or was archived for another reason."""
+    is_out = memory.is_suppressed or memory.invalid_at is not None or memory.content == LAPSED_TEXT
+    if memory.source != SOURCE or is_out:
+        return None
+    return "in force" if memory.archived_at is None else _OF_REASON.get(memory.archive_reason)
+
+
+def _proposal(memory: StoredMemory) -> Proposal:
+    assert isinstance(memory, ProceduralMemory)  # noqa: S101 (what was learned here is one)
+    return Proposal(
+        id=memory.id,
+        state=_state_of(memory) or "proposed",
+        trigger=memory.trigger_pattern or "",
+        steps=memory.steps,
+        success_rate=memory.success_rate,
+        confidence=memory.confidence,
+        builds=len(memory.evidence_build_ids) or len(memory.supporting_memory_ids),
+        since=memory.archived_at or memory.updated_at or "",
+        project_id=memory.project_id,
+        common_errors=[f"{known.error}: {known.fix}" for known in memory.common_errors],
+    )

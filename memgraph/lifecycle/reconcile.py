@@ -15,32 +15,30 @@ continues. What becomes of a memory that was derived is decided here, for all of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.evidence.evidence import (
+from memgraph.lifecycle.episodes import (
     Deletions,
     Scope,
-    evidence_of,
+    evidence_in,
     is_true,
-    revision,
     shared_context,
     sources_of,
     strictness,
-    unlinked,
 )
-from memgraph.lifecycle.run.runner import View
+from memgraph.lifecycle.run import View
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
+from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.events.records import FADED
 from memgraph.model.ids import source_id
-from memgraph.model.memory import AgentMemory, SemanticMemory, StoredMemory
+from memgraph.model.memory import AgentMemory, SemanticMemory, StoredMemory, id_of
 from memgraph.ports import Row
-from memgraph.store.commit.records import Write
+from memgraph.store.commit.records import Write, patch, record_of
 from memgraph.store.query import Reader
 
 MOST_LINKED = 200
@@ -60,24 +58,18 @@ IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archiv
 
 
 class Known(NamedTuple):
-    """A derived memory as it is.
-
-    Attributes
-    ----------
-    members, lost, faded : frozenset of str
-        Its evidence; those of it that were withdrawn, and those that were deleted because they had faded.
-    kept : frozenset of str
-        The builds that only the faded ones told.
-    gone : {"", "collected", "deleted"}
-        Empty while it exists; else whether it was deleted because it had faded, or by a user or agent.
-    """
+    """A derived memory as it is, with its evidence."""
 
     row: Row
     members: frozenset[str]
     lost: frozenset[str] = frozenset()
+    """Of its evidence, what was withdrawn."""
     faded: frozenset[str] = frozenset()
+    """Of its evidence, what was deleted because it had faded."""
     kept: frozenset[str] = frozenset()
+    """The builds that only the faded ones told."""
     gone: str = ""
+    """Empty while it exists; else whether it was "collected", because it had faded, or "deleted" by a user or agent."""
 
     @property
     def id(self) -> str:
@@ -97,45 +89,28 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A derived memory that is wanted.
-
-    Attributes
-    ----------
-    key : str
-        Of it the id of a new one is made.
-    fields : mapping
-        Its fields; they have its content, unless `worded` returns that.
-    evidence : sequence of str
-        The memories that it is derived from, those to be linked first in front.
-    seen : frozenset of str
-        The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it.
-    of : Known or None
-        The one that it continues.
-    quotes : collection of str or None
-        Memories that it quotes; None: the same as before.
-    besides : sequence of str
-        Memories that are linked as its evidence whatever their number.
-    replaces : sequence of Known
-        Those that it supersedes.
-    worded : callable or None
-        Returns its content where its `pattern` is new.
-    also : callable or None
-        Returns more events of a memory that is made or changed.
-    is_due : bool
-        Whether these events are to be written even if nothing else has changed.
-    """
+    """A derived memory that is wanted."""
 
     key: str
+    """Of it the id of a new one is made."""
     fields: Mapping[str, Any]
     evidence: Sequence[str]
+    """The memories that it is derived from, those to be linked first in front."""
     seen: frozenset[str] = frozenset()
+    """The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it."""
     of: Known | None = None
+    """The one that it continues."""
     quotes: Collection[str] | None = ()
+    """Memories that it quotes; None: the same as before."""
     besides: Sequence[str] = ()
+    """Memories that are linked as its evidence whatever their number."""
     replaces: Sequence[Known] = ()
     worded: Callable[[], str] | None = None
+    """Returns its content where its `pattern` is new. Default: the fields have it."""
     also: Callable[[AgentMemory], Sequence[Write]] | None = None
+    """Returns more events of a memory that is made or changed."""
     is_due: bool = False
+    """Whether these events are to be written even if nothing else has changed."""
     kind: type[AgentMemory] = SemanticMemory
 
 
@@ -152,6 +127,28 @@ class Reconciled:
     grown: list[str] = field(default_factory=list)
     lapsed: list[str] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)
+
+
+def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
+    """Return the event that changes a memory from one state to another."""
+    now = after.updated_at or ""
+    old = sparse(vars(record_of(before, now=now, max_relevance=float("inf"))))
+    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+    return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
+
+
+def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
+    """Return the event that changes a memory from one state to another; None if only their time of update differs."""
+    event = revised(before, after)
+    is_same = not event.cleared and set(sparse(event.changed.model_dump())) <= {"updated_at"}  # type: ignore[attr-defined]
+    return None if is_same else event
+
+
+def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
+    """Yield the events that remove a memory's links of derivation from some others."""
+    for one in source_ids:
+        yield MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
+        yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)
 
 
 def has_lapsed(row: Row) -> bool:
@@ -183,17 +180,7 @@ def shared_tags(rows: Sequence[Row], *own: str) -> list[str]:
 def known_of(
     reader: Reader, deletions: Deletions, own: Iterable[Row], rows: Iterable[Row], evidence: Mapping[str, Row]
 ) -> list[Known]:
-    """Return derived memories with what became of their evidence.
-
-    Parameters
-    ----------
-    own : iterable of Row
-        Their rows.
-    rows : iterable of Row
-        All memories of their scope.
-    evidence : mapping
-        Those that are evidence, by id.
-    """
+    """Return a learner's `own` derived memories with what became of their evidence, given all rows of their scope and those that are evidence."""
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
     missing = frozenset[str]().union(*(one.members for one in known)) - evidence.keys()
     if not missing:
@@ -209,8 +196,8 @@ def _with_losses(one: Known, lost: frozenset[str], told: Mapping[str, Row], evid
     faded = one.members - evidence.keys() - lost
     there = [row for row in (evidence.get(member) or told.get(member) for member in one.members) if row]
     builds = frozenset(one.row.get("evidence_build_ids", ()))
-    kept = builds.difference(*map(evidence_of, there)) if builds else {f"memory {member}" for member in faded}
-    return one._replace(lost=one.members & lost, faded=faded, kept=frozenset(kept) if faded else frozenset())
+    kept = builds - evidence_in(there) if builds else frozenset(f"memory {member}" for member in faded)
+    return one._replace(lost=one.members & lost, faded=faded, kept=kept if faded else frozenset())
 
 
 def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
@@ -226,7 +213,7 @@ def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
 def matched(groups: Sequence[Sequence[str]], known: Iterable[Known]) -> list[list[Known]]:
     """Return for each group of evidence the known memories that it continues: what exists first, then those with the most in common.
 
-    Each goes to the group with which it has the most in common: more than half of that, or of what is left of its own. Groups are disjoint.
+    Each goes to one group: the one that has more than half of it, or of what is left of its evidence. Groups are disjoint.
     """
     place_of = {member: place for place, group in enumerate(groups) for member in group}
     pairs = []
@@ -252,18 +239,10 @@ def reconcile(
     tags: Sequence[str] = (),
     own: Collection[str] = (),
 ) -> Reconciled:
-    """Return what brings the known lessons to those that are wanted.
+    """Return what brings the known lessons to those that are wanted; a known one lapses unless a wanted one continues or replaces it.
 
-    Parameters
-    ----------
-    known : iterable of Known
-        Those that lapse unless a wanted one continues or replaces them.
-    lapse : callable, optional
-        Returns the fields that take one out of force, or None if it stays as it is. Default: `invalidated`, now.
-    lapsed_text, tags : str, sequence of str
-        What one says whose words are gone, and the tags that it keeps.
-    own : collection of str
-        Reasons for which the learner itself archives: what is archived for another one was put away.
+    `lapse` returns the fields that take one out of force (default: `invalidated`, now), or None if it stays. It then says `lapsed_text` and
+    has these tags if words of it are withdrawn. For `own` reasons the learner itself archives; what is archived for another was put away.
     """
     result, followed = Reconciled(), set[str]()
     for lesson in wanted:
@@ -293,16 +272,10 @@ def reconcile(
 
 
 def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") -> dict[str, Any] | None:
-    """Return the fields that end a memory which nothing teaches any more.
+    """Return the fields that end a memory which nothing teaches any more; None: it is out of force or pinned, or its evidence has only faded.
 
-    None: it stays, as it is out of force or pinned, or its evidence has only faded.
-
-    Parameters
-    ----------
-    reason : str
-        Why; empty: for lack of evidence, or of a lesson in what is left.
-    ends_at : str
-        Time of the latest evidence: what lapses without having lost anything was ended by that. Empty: it ends now.
+    What lapses without having lost anything was ended by the latest evidence, at `ends_at`; else it ends now. The default reason is a lack of
+    evidence, or of a lesson in what is left.
     """
     row = known.row
     is_in_force = is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
