@@ -7,9 +7,8 @@ A generalisation needs a common topic. Louvain's communities grow with the graph
 Barthélemy, 2007) until their members have nothing in common. So a community is divided again on its own unless most of
 its episodes share two tags, at least one of them rare: a tag on a tenth of the project's episodes is not distinctive.
 
-The graph is sparse and weighted. Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare tags weigh more. The explicit graph is
-quadratic in a tag's frequency: ten thousand episodes with the same two tags give fifty million pairs. It is kept
-linear:
+The graph is sparse and weighted. Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare tags weigh more.
+Written out it is quadratic in a tag's frequency. It is kept linear:
 
 - Episodes with the same tags are one vertex with a count; the links among them are its loop.
 - Pairs of vertices are found through the *pairs of tags* that they share, rarest tag pairs first, up to a number of pairs
@@ -44,7 +43,16 @@ _PAIRS_PER_VERTEX = 20
 _PAIRS_AT_LEAST = 50_000
 _COMPARED_AT_ONCE = 100_000
 
+_TOLERANCE = 1e-6
+_RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
+"""Resolutions, tried in order until one divides the graph."""
+_RARE = log(1 + 10)
+"""Weight of a tag on a tenth of the episodes."""
+_ALWAYS_ONE = 3
+"""A connected component with this few vertices is not divided."""
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
@@ -58,42 +66,24 @@ def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Graph whose vertices are episodes.
-
-    Attributes
-    ----------
-    vertices : list of list of int
-        The places of each vertex's episodes: those with the same informative tags.
-    size : ndarray, shape (len(vertices),), float64
-        Number of episodes by vertex.
-    tags : ndarray, shape (len(vertices), t), int64
-        Codes of each vertex's informative tags, left-aligned and padded with −1.
-    weights : ndarray, shape (codes,), float64
-        Weight by tag.
-    matrix : scipy.sparse.csr_matrix, shape (v, v), float64
-        Symmetric; the first ``len(vertices)`` rows are `vertices`, the others are hubs for frequent tag pairs. The
-        diagonal counts each pair of one vertex's episodes twice, as the other entries do.
-    """
+    """Graph whose vertices are episodes."""
 
     vertices: list[list[int]]
+    """The places of each vertex's episodes: those with the same informative tags."""
     size: Floats
+    """Number of episodes by vertex."""
     tags: Ints
+    """Codes of each vertex's informative tags, shape (vertices, t), left-aligned and padded with −1."""
     weights: Floats
+    """Weight by tag code."""
     matrix: sparse.csr_matrix
+    """Symmetric; the first rows are `vertices`, the others hubs for frequent tag pairs. The diagonal counts each pair of one vertex's
+    episodes twice, as the other entries do."""
 
 
 def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Overlap:
-    """Return the graph of episodes that share at least two tags.
+    """Return the graph of episodes that share at least two tags, given in canonical form, with the weights of `tag_weights`.
 
-    Parameters
-    ----------
-    tag_sets : sequence of iterable of str
-        Tags of each episode, in canonical form.
-    weights : dict of str to float
-        As returned by `tag_weights`.
-
-    Notes
-    -----
     Deterministic. Time and memory grow with the number of episodes, independent of tag frequencies.
     """
     telling, values = _telling(tag_sets, weights)
@@ -102,8 +92,7 @@ def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Ove
         key = tags if len(tags) > 1 else (-1 - place,)  # fewer than two tags: isolated
         places.setdefault(key, []).append(place)
     vertices = list(places.values())
-    width = max((len(tags) for tags in telling), default=0)
-    table = np.full((len(vertices), max(width, 1)), -1, dtype=np.int64)
+    table = np.full((len(vertices), max(map(len, telling), default=0) or 1), -1, dtype=np.int64)
     for vertex, tags in enumerate(places):
         if tags[0] >= 0:
             table[vertex, : len(tags)] = tags
@@ -216,33 +205,13 @@ def _hubs(owners: Ints, starts: Ints, lengths: Ints, weights: Floats, size: Floa
     return vertex, hub + len(size), stands_for, len(lengths)
 
 
-_TOLERANCE = 1e-6
-_RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
-"""Resolutions, tried in order until one divides the graph."""
-_RARE = log(1 + 10)
-"""Weight of a tag on a tenth of the episodes."""
-_ALWAYS_ONE = 3
-"""A connected component with this few vertices is not divided."""
-
-Ints = NDArray[np.int64]
-
-
 def communities(
-    tag_sets: Sequence[Iterable[str]],
-    weights: dict[str, float],
-    *,
-    is_large: bool = False,
+    tag_sets: Sequence[Iterable[str]], weights: dict[str, float], *, is_large: bool = False
 ) -> list[list[int]]:
     """Return the communities of episodes as ascending places in `tag_sets`, singletons included.
 
-    Each connected component is divided on its own, so a change in one component does not move communities in another.
-
-    Parameters
-    ----------
-    weights : dict of str to float
-        As returned by `tag_weights`.
-    is_large : bool
-        Whether the project has enough episodes to tell rare tags from frequent ones.
+    Each connected component is divided on its own, so a change in one does not move communities in another. In a large project rare tags
+    can be told from frequent ones.
     """
     from scipy.sparse import csgraph  # imported here because few commands compress
 
@@ -265,21 +234,15 @@ def communities(
     return sorted(filter(None, found))
 
 
-def _common(graph: Overlap, own: Ints) -> Ints:
-    """Return the tags of more than half of the episodes."""
-    tags, size = graph.tags[own], graph.size[own]
-    has = tags >= 0
-    codes, place = np.unique(tags[has], return_inverse=True)
-    counts = np.bincount(place, weights=np.repeat(size, has.sum(axis=1)), minlength=len(codes))
-    common: Ints = codes[counts * 2 > size.sum()]
-    return common
-
-
 def _says_something(graph: Overlap, own: Ints, least_weight: float) -> bool:
     """Return whether most episodes share two tags, the weightiest of which weighs enough."""
     if len(own) <= 1:
         return True
-    common = _common(graph, own)
+    tags, size = graph.tags[own], graph.size[own]
+    has = tags >= 0
+    codes, place = np.unique(tags[has], return_inverse=True)
+    counts = np.bincount(place, weights=np.repeat(size, has.sum(axis=1)), minlength=len(codes))
+    common = codes[counts * 2 > size.sum()]
     return len(common) > 1 and float(graph.weights[common].max()) >= least_weight
 
 

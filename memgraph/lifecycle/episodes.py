@@ -165,6 +165,15 @@ def when(times: Sequence[str]) -> str:
     return f", from {first.removesuffix(last[-5:])} to {last}"
 
 
+def counted(evidence: frozenset[str], rows: Sequence[Row]) -> str:
+    """Return how often something was seen, in words: "in 4 builds"; an episode without a build is an episode, and both together are cases."""
+    unbuilt = sum(key.startswith("memory ") for key in evidence)
+    unit = "builds" if not unbuilt else "episodes" if unbuilt == len(evidence) else "cases"
+    if not unbuilt and all(is_trial(row) or row.get("source") == "trial" for row in rows):
+        unit = "trials"
+    return f"in {len(evidence):,} {unit}"
+
+
 class Deletions:
     """Reads the journal on first use, once for all questions of the same kind in a run.
 

@@ -19,6 +19,7 @@ from memgraph.lifecycle.episodes import (
     IncrementalRun,
     Scope,
     confidence_of,
+    counted,
     dated,
     ended_at,
     evidence_in,
@@ -175,17 +176,14 @@ def _said(text: str) -> str:
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
     """Classify failures, and turn repeated ones into anti-patterns. Deterministic, without a model; idempotent and safe to interrupt."""
     result = _RUN.run(store, is_time_up)
-    return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
+    repeated = sorted(result.repeated, key=lambda error: (-error.builds, error.error))
+    return result.model_copy(update={"repeated": repeated[:_MOST_TOLD]})
 
 
 def _concluded(result: ErrorAnalysis, now: str, up_to_seq: int) -> ErrorsAnalysed:
     names = ("internal", "external", "configuration", "created", "updated", "superseded")
     counts = {name: getattr(result, name) for name in names}
     return ErrorsAnalysed(applied_at=now, up_to_seq=up_to_seq, episodes=result.failures, **counts)
-
-
-def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
-    return sorted(errors, key=lambda error: (-error.builds, error.error))[:_MOST_TOLD]
 
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
@@ -209,7 +207,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     wanted = [_lesson(trouble, scope, known.get(trouble.fingerprint)) for trouble in repeated]
     left = [one for what, one in known.items() if what not in {trouble.fingerprint for trouble in repeated}]
     found = reconcile(view, wanted, left, lapsed_text=RETIRED_TEXT, tags=["anti-pattern"])
-    kinds = Counter(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
+    kinds: Counter[str] = Counter(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
     told = [
         RepeatedError(
             error=trouble.name,
@@ -222,12 +220,10 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     ]
     result = ErrorAnalysis(
         failures=kinds.total(),
-        internal=kinds["internal"],
-        external=kinds["external"],
-        configuration=kinds["configuration"],
+        **kinds,
         created=len(found.made),
         updated=len(found.grown) + len(found.lapsed),
-        repeated=_most_frequent(told),
+        repeated=told,
         new_memory_ids=found.made,
     )
     return Plan(result, commits_of(scope[1], found.units), found.texts)
@@ -286,8 +282,7 @@ def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | Non
 
 
 def _came_up(trouble: Trouble) -> str:
-    is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
-    where = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}"
+    where = f"{counted(trouble.builds, [*trouble.failed, *trouble.mended])}{when(trouble.met_at)}"
     stayed = len(trouble.stayed)
     if stayed == len(trouble.builds):
         then = "" if trouble.came_back_at or trouble.is_mended else ", and stayed each time"
@@ -295,7 +290,7 @@ def _came_up(trouble: Trouble) -> str:
         then = f", and stayed in {stayed:,} of them"
     else:
         then = ", and was mended each time"
-    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}.{_return(trouble)}"
+    return f"“{trouble.name}” came up {where}{'' if trouble.faded else then}.{_return(trouble)}"
 
 
 def _return(trouble: Trouble) -> str:
@@ -305,14 +300,6 @@ def _return(trouble: Trouble) -> str:
         return ""
     said = f" It came back after {'it had been mended' if is_known else 'runs that had passed'}{day}." if day else ""
     return f"{said} The run of {in_words(trouble.mended_at)} passed." if trouble.is_mended else said
-
-
-def _counted(evidence: frozenset[str], unit: str) -> str:
-    """Return the count in words: an episode without a build is an episode, and both together are cases."""
-    unbuilt = sum(key.startswith("memory ") for key in evidence)
-    if unbuilt and unit == "build":
-        unit = "episode" if unbuilt == len(evidence) else "case"
-    return f"{len(evidence):,} {unit}{'' if len(evidence) == 1 else 's'}"
 
 
 _READ_CHARS = 2_000

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, get_args
+from typing import Any, get_args
 
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.index.analyser import analyse
@@ -132,11 +132,11 @@ class Statements:
             best = max(range(len(groups)), key=lambda place: (builds[place], -place))
             if builds[best] < LEAST_BUILDS:
                 break
-            found.append(sorted(rows[best], key=lambda row: str(row["id"])))
+            found.append(rows[best])
             left.difference_update(groups.pop(best))
         covered = [form for form in left if any(row["id"] in known for row in forms[form])]
         rest = [row for form in left if any(_is_same(one, form) for one in covered) for row in forms[form]]
-        return [*found, sorted(rest, key=lambda row: str(row["id"]))] if rest else found
+        return [*found, rest] if rest else found
 
     def like(self, members: Sequence[Row], outcome: str) -> list[Row]:
         """Return the episodes with another outcome that state the same as the first of these."""
@@ -148,11 +148,8 @@ class Statements:
         form = (self._telling(members[0]), _topics(members[0]))
         lists = (self._postings.get(word, ()) for word in sorted(form[0]))
         near = {row["id"]: row for rows in lists if len(rows) <= _MOST_POSTINGS for row in rows}
-        return [
-            row
-            for row in near.values()
-            if row.get("outcome") == outcome and _is_same(form, (self._telling(row), frozenset()))
-        ]
+        others = [row for row in near.values() if row.get("outcome") == outcome]
+        return [row for row in others if _is_same(form, (self._telling(row), frozenset()))]
 
     def _telling(self, row: Row) -> frozenset[str]:
         return frozenset(word for word in words_of(row) if word in self._weights)
@@ -227,15 +224,6 @@ def _spoken(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-def counted(evidence: frozenset[str], episodes: Sequence[Row]) -> str:
-    """Return how often something was seen, in words: "in 4 builds"."""
-    unbuilt = sum(key.startswith("memory ") for key in evidence)
-    unit = "builds" if not unbuilt else "episodes" if unbuilt == len(evidence) else "cases"
-    if not unbuilt and all(is_trial(row) for row in episodes):
-        unit = "trials"
-    return f"in {len(evidence):,} {unit}"
-
-
 def generalised(
     central: Sequence[Row],
     outcome: str,
@@ -244,13 +232,19 @@ def generalised(
     times: Sequence[str] = (),
     solved: Sequence[Row] | None = None,
     against: int = 0,
-) -> str | None:
-    """Return the text of a generalisation, whole sentences only, of the most typical episodes first; None if there is no lesson.
+) -> tuple[str | None, dict[str, Any]]:
+    """Return the text of a generalisation of the most typical episodes first, whole sentences only, and its fields as one of trials.
 
-    `times` are those of all builds that are its evidence, and in so many others it was `against` it: the same ended otherwise.
+    No text: there is no lesson. `times` are those of all builds that are its evidence, and in so many others it was `against` it: the same
+    ended otherwise.
     """
-    if trials := trials_of_one_task(central, seen, solved):
-        return trials.text or None
+    tasks = {task_of(row) for row in central}
+    if is_trial(central[0]) and (len(central) == 1 or (len(tasks) == 1 and None not in tasks)):
+        return _of_trials(central, seen, solved)
+    return _of_episodes(central, outcome, seen, times, against), {"asked": None, "lesson": None}
+
+
+def _of_episodes(central: Sequence[Row], outcome: str, seen: str, times: Sequence[str], against: int) -> str | None:
     if all(map(is_change, central)):
         stated = shared_sentence(central)
         return f"Stated {seen}{when(times)}: “{stated.removesuffix('.')}”." if stated else None
@@ -273,13 +267,6 @@ def generalised(
         if len(text) + len(more) + len(rest) <= MAX_CONTENT_CHARS:
             return f"{text}{more}{rest}"
     return f"{text}{rest}"
-
-
-def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
-    """Return the summary of episodes that are trials of one task; None for others."""
-    if is_trial(central[0]) and (len(central) == 1 or _is_of_one_task(central)):
-        return of_trials(central, seen, solved)
-    return None
 
 
 def _at(rows: Sequence[Row]) -> str:
@@ -309,21 +296,17 @@ def kind_of(episodes: Sequence[Row]) -> str | None:
     return next((kind for kind in KINDS if kinds[kind] * 3 >= len(episodes) * 2), None)
 
 
-def _is_of_one_task(rows: Sequence[Row]) -> bool:
-    tasks = {task_of(row) for row in rows}
-    return len(tasks) == 1 and None not in tasks
-
-
 def _account(row: Row, limit: int) -> str:
     """Return what an episode says in whole sentences; nothing if its first one is too long, or says nothing."""
-    told = step_text(row) if row.get("worked_how") else _asked_and_learned(row) if is_trial(row) else statement_of(row)
-    said = whole_sentences(ended(" ".join(told.split())), limit)
+    if row.get("worked_how"):
+        told = step_text(row)
+    elif is_trial(row):  # without what was done
+        names = ("asked", "lesson", "acted_on", "last_error", "result")
+        told = " ".join(row[name] for name in names if row.get(name))
+    else:
+        told = statement_of(row)
+    said = _short(told, limit)
     return said if "…" not in said and len(words_of(row)) > 1 else ""
-
-
-def _asked_and_learned(row: Row) -> str:
-    """Return what was asked in a trial and what was learned, without what was done."""
-    return " ".join(row[name] for name in ("asked", "lesson", "acted_on", "last_error", "result") if row.get(name))
 
 
 _LESSON_CHARS, _REQUEST_CHARS = 420, 180
@@ -332,32 +315,26 @@ _LEAST_TOOLS = 2
 """A single called tool does not describe an approach."""
 
 
-class Trials(NamedTuple):
-    """The summary of the trials of one task."""
+def _of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> tuple[str | None, dict[str, Any]]:
+    """Summarise trials of one task with the same end: what stopped them, and what solved it or the lesson.
 
-    text: str
-    """Empty if nothing can be learned: no reason for their result is recorded, and all had the same result."""
-    asked: str | None
-    """The name of the task."""
-    lesson: str | None
-    """The lesson that the text quotes."""
-    is_solved: bool | None
-    """True where the trials failed and another one solved the task."""
-
-
-def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials:
-    """Summarise trials of one task with the same end, the most typical first: what stopped them, and what solved it or the lesson.
-
-    Of failed ones `solved` are the trials that solved the task; None: there are some, but they must not be quoted.
+    There is no lesson if no reason for their result is recorded, and all had the same. Of failed ones `solved` are the trials that solved the
+    task; None: there are some, but they must not be quoted.
     """
-    asked_for: str = rows[0]["asked"]
+    asked_for, is_failed = str(rows[0]["asked"]), rows[0].get("outcome") == "negative"
     name = asked_for.rstrip(".")
-    is_unsolved = _is_failed(rows[0]) and solved is not None and not solved
+    is_unsolved = is_failed and solved is not None and not solved
     is_name = (
         len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
     )
     failed = len({build for row in rows for build in row.get("evidence_build_ids", ())})
-    head = _head(rows[0], seen, f" of {name}" if is_name else "", solved)
+    of = f"{seen} of {name}" if is_name else seen
+    if not is_failed:
+        head = f"Solved {of}{', after it had failed' if rows[0].get('acted_on') else ''}"
+    elif solved is None:
+        head = f"Failed {of}"
+    else:
+        head = f"Failed {of}, solved in {_which(solved)}" if solved else f"Never solved {of}"
     found = [f"{head}." if is_name else f"{head}: “{_short(asked_for, _REQUEST_CHARS)}”"]
     acted_on = _first(solved or (), "acted_on")
     part = "lesson" if any(row.get("lesson") for row in rows) else "acted_on"
@@ -380,25 +357,16 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
         of_all = met == _many(rows)
         found.append(f"{'Their last error' if of_all else f'The last error of {met:,} of them'} was: {error}")
     if not (said or acted_on or decided or error or is_decisive):
-        return Trials("", None, None, None)
+        return None, {}
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
         found.pop()
     text = whole_sentences(" ".join(found), MAX_CONTENT_CHARS)
     is_told = bool(lesson) and quoted_lesson(lesson) in text
-    is_solved = True if _is_failed(rows[0]) and solved else None
-    return Trials(text, name if is_name else None, lesson if is_told else None, is_solved)
-
-
-def _is_failed(row: Row) -> bool:
-    return bool(row.get("outcome") == "negative")
-
-
-def _head(trial: Row, seen: str, of: str, solved: Sequence[Row] | None) -> str:
-    if not _is_failed(trial):
-        return f"Solved {seen}{of}{', after it had failed' if trial.get('acted_on') else ''}"
-    if solved is None:
-        return f"Failed {seen}{of}"
-    return f"Failed {seen}{of}, solved in {_which(solved)}" if solved else f"Never solved {seen}{of}"
+    return text, {
+        "asked": name if is_name else None,
+        "lesson": lesson if is_told else None,
+        "is_solved": True if is_failed and solved else None,
+    }
 
 
 def _which(solved: Sequence[Row]) -> str:

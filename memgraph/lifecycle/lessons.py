@@ -26,6 +26,7 @@ from memgraph.lifecycle.episodes import (
     IncrementalRun,
     Scope,
     confidence_of,
+    counted,
     ended_at,
     evidence_in,
     evidence_of,
@@ -42,17 +43,16 @@ from memgraph.lifecycle.errors import troubles
 from memgraph.lifecycle.lesson_text import (
     Statements,
     by_centrality,
-    counted,
     generalised,
     is_change,
     said_again,
     title_of,
-    trials_of_one_task,
     words_of,
 )
 from memgraph.lifecycle.reconcile import (
     Known,
     Lesson,
+    agents_of,
     deleted_of,
     fields_of,
     has_lapsed,
@@ -75,7 +75,6 @@ from memgraph.text import lazy_re as re
 
 RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
 _TYPES = ("episodic", "semantic")
-_MOST_AGENTS = 50
 
 
 @dataclass(slots=True)
@@ -291,28 +290,24 @@ def _lesson(
     gone = sorted(key for key in evidence if not key.startswith("memory ") and key not in fields["evidence_build_ids"])
     times = _times(reader, experience, central, gone)
     until = [*times, *_times(reader, experience, solved or (), ())]
-    trials = trials_of_one_task(central, seen, solved)
     against = evidence_in(_against(experience, central, scope)) - evidence
-    plain = generalised(central, experience.outcome, seen, times=times, solved=solved, against=len(against))
+    plain, of_trials = generalised(central, experience.outcome, seen, times=times, solved=solved, against=len(against))
     if plain is None:
         return None
     tags = shared_tags(central)
-    agents = dict.fromkeys(one for row in rows for one in row.get("agents_involved", ()))
     fields |= {
         **({"tags": tags} if tags else {}),  # else they are extracted from the text
         "outcome": experience.outcome,
         "confidence": confidence_of(len(evidence)),
         "title": title_of(central),
-        "agents_involved": list(agents)[:_MOST_AGENTS],
+        "agents_involved": agents_of(rows),
         "evidence_build_ids": [*gone, *fields["evidence_build_ids"]][-MAX_ITEMS:],
         "occurred_at": max(until, default=fields["occurred_at"]),
         "pattern": plain,
         "incorrect_approach": None,  # up to 0.3 the analysis of errors had added these
         "correct_approach": None,
         "reason": f"the same was seen {seen}",
-        "asked": trials and trials.asked,
-        "lesson": trials and trials.lesson,
-        **({"is_solved": trials.is_solved} if trials else {}),
+        **of_trials,
     }
     members, replaced = (
         "\x1f".join(sorted(ids)) for ids in ([row["id"] for row in rows], [one.id for one in replaces])

@@ -218,8 +218,11 @@ class Attempt:
 
     @cached_property
     def builds(self) -> frozenset[str]:
-        """The builds that it is evidence of."""
-        return builds_of(self.row)
+        """The builds that it is evidence of; without a build it counts by its session, or as one."""
+        row = self.row
+        if row.get("evidence_build_ids") or row.get("build_id") or not row.get("session_id"):
+            return evidence_of(row)
+        return frozenset([f"session {row['session_id']}"])
 
     @property
     def went_well(self) -> bool:
@@ -270,13 +273,6 @@ class _Draft(NamedTuple):
     went: list[Attempt]
 
 
-def builds_of(row: Row) -> frozenset[str]:
-    """Return the builds that an episode is evidence of; without a build it counts by its session, or as one."""
-    if row.get("evidence_build_ids") or row.get("build_id") or not row.get("session_id"):
-        return evidence_of(row)
-    return frozenset([f"session {row['session_id']}"])
-
-
 def _builds(attempts: Sequence[Attempt]) -> frozenset[str]:
     return frozenset().union(*(attempt.builds for attempt in attempts))
 
@@ -286,9 +282,7 @@ def attempt_of(row: Row) -> Attempt | None:
     if row["type"] == "procedural":
         texts: Iterable[str] = row.get("steps", ())
     elif row.get("action_log"):
-        texts = (
-            f"{step['action']} {step['target']}" if step.get("target") else step["action"] for step in row["action_log"]
-        )
+        texts = (" ".join(filter(None, (step["action"], step.get("target")))) for step in row["action_log"])
     else:
         action = row.get("action", "")
         texts = listed(action) or steps_in(action)
@@ -300,11 +294,7 @@ def ways(attempts: Sequence[Attempt]) -> list[Way]:
     """Return the repeated ways of a scope's attempts, whatever their outcome, those with the most evidence first."""
     good = [attempt for attempt in attempts if attempt.went_well]
     weights = tag_weights(attempt.keys for attempt in good)
-    groups = communities(
-        [attempt.keys for attempt in good],
-        weights,
-        is_large=len(good) >= LARGE_FROM,
-    )
+    groups = communities([attempt.keys for attempt in good], weights, is_large=len(good) >= LARGE_FROM)
     frequency = Counter(word for attempt in attempts for word in attempt.goal)
     most = len(attempts) * _TOO_COMMON if len(attempts) >= LARGE_FROM else len(attempts)
     told_apart = {word for word, many in frequency.items() if many <= most}
@@ -336,12 +326,8 @@ def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
     """Return the drafts, merging those with equal trigger words and almost equal steps."""
     kept: list[_Draft] = []
     for draft in sorted(drafts, key=lambda one: (-len(one.went), one.keys, one.trigger)):
-        same = (
-            one
-            for one in kept
-            if set(one.trigger) == set(draft.trigger)
-            and (follows(draft.keys, one.keys) or follows(one.keys, draft.keys))
-        )
+        told_alike = (one for one in kept if set(one.trigger) == set(draft.trigger))
+        same = (one for one in told_alike if follows(draft.keys, one.keys) or follows(one.keys, draft.keys))
         known = next(same, None)
         if known is None:
             kept.append(draft)
@@ -397,19 +383,12 @@ def _dated(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _trigger(
     went: Sequence[Attempt], own: Attempt, keys: Sequence[str], telling: set[str], weights: dict[str, float]
 ) -> tuple[str, ...]:
-    """Return the words that most goals share; else the name of the rarest step."""
+    """Return the words that most goals share, in order of use; else the name of the rarest step."""
     goals = Counter(word for attempt in went for word in attempt.goal if word in telling)
-    if words := _shared(goals, len(went), own.goal):
-        return words
+    common = {word for word, count in goals.items() if count * 2 > len(went)}
+    best = sorted(common, key=lambda word: (-goals[word], word))[:_MOST_TRIGGER_WORDS]
+    if len(best) >= _LEAST_TRIGGER_WORDS:
+        return tuple(dict.fromkeys([*(word for word in own.goal if word in best), *best]))
     named = [key for key in keys if _NAME.fullmatch(key)]
     rarest = max(named, key=lambda key: (round(weights.get(key, 0.0), 6), key), default="")
     return tuple(rarest.split("_"))
-
-
-def _shared(counts: Counter[str], many: int, ordered: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that more than half have, in order of use; nothing for fewer than two."""
-    common = {word for word, count in counts.items() if count * 2 > many}
-    best = sorted(common, key=lambda word: (-counts[word], word))[:_MOST_TRIGGER_WORDS]
-    said = [word for word in dict.fromkeys(ordered) if word in best]
-    found = (*said, *(word for word in best if word not in said))
-    return found if len(found) >= _LEAST_TRIGGER_WORDS else ()

@@ -9,8 +9,7 @@ without its words. If its episodes return, so does its former text.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 from typing import Any
@@ -33,6 +32,7 @@ from memgraph.lifecycle.reconcile import (
     IN_FORCE,
     Known,
     Lesson,
+    agents_of,
     confirmed,
     deleted_of,
     fields_of,
@@ -41,6 +41,7 @@ from memgraph.lifecycle.reconcile import (
     matched,
     reconcile,
     revision,
+    shared,
 )
 from memgraph.lifecycle.run import Commit, Plan, TimeIsUp, View, carry_out, commits_of, never
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
@@ -78,18 +79,9 @@ _LAPSES: dict[str | None, str] = {None: LAPSED, FADED: LAPSED, PROPOSED: LAPSED_
 _OWN_REASONS = (PROPOSED, REJECTED, LAPSED, LAPSED_PROPOSAL)
 _LISTS = ("prerequisites", "exit_criteria", "tags", "agents_involved")
 _OF_THE_EVIDENCE = (
-    "evidence_build_ids",
-    "source_event_ids",
-    "confidence",
-    "occurred_at",
-    "common_errors",
-    "privacy_tier",
-    "trust_class",
-    "domain",
+    "evidence_build_ids source_event_ids confidence occurred_at common_errors privacy_tier trust_class domain".split()
 )
-
-
-_MOST_AGENTS = 50
+_KINDS = ("solution", "recovery")
 
 
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
@@ -120,8 +112,14 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
     doubtful = [row["id"] for row in procedural if _is_unconvincing(view, row)]
     away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
-    drawn = {place: _lesson(view, scope, way, same.get(place), away, doubtful) for place, way in enumerate(found)}
-    wanted = [lesson for lesson in drawn.values() if lesson]
+    drawn = (_lesson(view, scope, way, same.get(place)) for place, way in enumerate(found))
+    wanted = [
+        replace(one, fields={**one.fields, **away})
+        if one.of and one.of.id in doubtful and not one.fields.get("archived_at")
+        else one
+        for one in drawn
+        if one
+    ]
     followed = {lesson.of.id for lesson in wanted if lesson.of}
     left = [one for one in known if one.id not in followed]
     told = {one.id: [way.row for way in found[place].supporters] for place, one in same.items()}
@@ -162,47 +160,32 @@ def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
     return {place: ones[0] for place, ones in enumerate(same) if ones}
 
 
-def _lesson(
-    view: View,
-    scope: Scope,
-    way: Way,
-    known: Known | None,
-    away: Mapping[str, Any],
-    doubtful: Sequence[str],
-) -> Lesson | None:
+def _lesson(view: View, scope: Scope, way: Way, known: Known | None) -> Lesson | None:
     """Return the procedure of a way; None if it is none, or if a known one is to stay as it is."""
     members = sorted(attempt.row["id"] for attempt in way.supporters)
     joined = [attempt.builds for attempt in way.supporters if known is None or attempt.row["id"] not in known.members]
     fields = skill_of(way, scope)
     key = "\x1f".join(["procedure", scope[0] or "", scope[1] or "", *members])
     lesson = Lesson(key, fields, members, frozenset[str]().union(*joined), known, kind=ProceduralMemory)
+    worked = {"tried": way.tried, "succeeded": way.succeeded}
+
+    def measured(memory: AgentMemory) -> list[Write]:
+        of = {"id": id_of(memory)} if known is None or known.gone else known.row
+        counts = {**usage_counts(view.reader, of), **worked}
+        return [measurement(of, counts, confidence=memory.confidence, now=view.now)]
+
     if known is None or known.gone:
-        counts = {"tried": way.tried, "succeeded": way.succeeded}
         fields |= {"archived_at": view.now, "archive_reason": PROPOSED, "access_count": 0}
-        return replace(lesson, also=_measuring(view, None, counts)) if way.leads_there else None
+        return replace(lesson, also=measured) if way.leads_there else None
     if known.was_put_away(view.now, _OWN_REASONS):
         return lesson
     new = len(fresh(lesson, known))
     stays_away = known.reason == REJECTED and new < LEAST_BUILDS and (known.lost or not _is_wordless(known))
     if stays_away or (not way.leads_there and known.reason in (REJECTED, LAPSED, LAPSED_PROPOSAL)):
         return None
-    counts = {**usage_counts(view.reader, known.row), "tried": way.tried, "succeeded": way.succeeded}
-    fields = _brought_up(view, known, way, fields, counts, new)
-    if known.id in doubtful and not fields.get("archived_at"):
-        fields |= away
-    is_due = usage_counts(view.reader, known.row) != counts
-    return replace(lesson, fields=fields, also=_measuring(view, known.row, counts), is_due=is_due)
-
-
-def _measuring(view: View, row: Row | None, counts: Mapping[str, int]) -> Callable[[AgentMemory], list[Write]]:
-    """Return what measures a procedure: by its usage, if it is known, and by these counts of its builds."""
-
-    def measured(memory: AgentMemory) -> list[Write]:
-        of = row or {"id": id_of(memory)}
-        every = {**usage_counts(view.reader, of), **counts}
-        return [measurement(of, every, confidence=memory.confidence, now=view.now)]
-
-    return measured
+    counts = usage_counts(view.reader, known.row)
+    fields = _brought_up(view, known, way, fields, {**counts, **worked}, new)
+    return replace(lesson, fields=fields, also=measured, is_due=counts != {**counts, **worked})
 
 
 def _brought_up(
@@ -302,12 +285,9 @@ def _is_wordless(known: Known) -> bool:
 def _before_it_lapsed(reader: Reader, memory_id: str) -> Row:
     """Return the fields of a procedure before it lapsed. Reads the journal."""
     events = reader.history(memory_id)
-    lapses = [
-        place
-        for place, event in enumerate(events)
-        if isinstance(event.payload, MemoryRevised) and event.content["changed"].get("archive_reason") == LAPSED
-    ]
-    known = last_known(events[: lapses[-1]], memory_id)
+    revised = [isinstance(event.payload, MemoryRevised) and event.content["changed"] for event in events]
+    lapse = max(place for place, fields in enumerate(revised) if fields and fields.get("archive_reason") == LAPSED)
+    known = last_known(events[:lapse], memory_id)
     assert known is not None  # noqa: S101 (what lapsed had been learned)
     return known.row
 
@@ -331,23 +311,19 @@ def skill_of(way: Way, scope: Scope) -> dict[str, Any]:
     """Return the fields of a procedure composed from its evidence."""
     rows = [attempt.row for attempt in way.supporters]
     trigger = " ".join(way.trigger)
-    agents = dict.fromkeys(agent for row in rows for agent in row.get("agents_involved", ()))
     return {
         **fields_of(rows, scope, SOURCE),
         "content": text_of(trigger, way.steps),
         "trigger_pattern": trigger,
         "steps": list(way.steps),
-        "prerequisites": _shared(rows, "prerequisites", "constraints"),
-        "exit_criteria": _shared(rows, "exit_criteria"),
+        "prerequisites": shared(rows, "prerequisites", "constraints"),
+        "exit_criteria": shared(rows, "exit_criteria"),
         "common_errors": [],  # up to 0.3 what helped against errors on the way stood here: the analysis of errors tells it
         "outcome": "positive",
         "confidence": confidence_of(len(way.builds)),
         "success_rate": round(way.succeeded / way.tried, 6),
-        "agents_involved": list(agents)[:_MOST_AGENTS],
-        "tags": [
-            "procedure",
-            *(tag for tag in _shared(rows, "tags") if tag not in ("procedure", "solution", "recovery")),
-        ][:6],
+        "agents_involved": agents_of(rows),
+        "tags": list(dict.fromkeys(["procedure", *(tag for tag in shared(rows, "tags") if tag not in _KINDS)]))[:6],
         "reason": "the same steps led to success again and again",
     }
 
@@ -356,14 +332,6 @@ def text_of(trigger: str, steps: Sequence[str]) -> str:
     """Return the text of a procedure: trigger and steps."""
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
     return whole_sentences(f"How to go about “{trigger}”: {numbered}.", MAX_CONTENT_CHARS)
-
-
-def _shared(rows: Sequence[Row], *names: str) -> list[str]:
-    """Return the list entries that more than half of the memories have, most frequent first."""
-    counts = Counter(value for row in rows for value in {value for name in names for value in row.get(name, ())})
-    return [
-        value for value, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)
-    ]
 
 
 _RUN = IncrementalRun(LEARNING, _TYPES, _planned, ProcedureResult(), _concluded)

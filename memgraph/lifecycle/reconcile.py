@@ -41,6 +41,7 @@ from memgraph.ports import Row
 from memgraph.store.commit.records import Write, patch, record_of
 from memgraph.store.query import Reader
 
+_MOST_AGENTS = 50
 MOST_LINKED = 200
 """Maximum number of episodes linked as evidence: those linked already first."""
 NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
@@ -170,11 +171,20 @@ def fields_of(rows: Sequence[Row], scope: Scope, source: str) -> dict[str, Any]:
     }
 
 
+def shared(rows: Sequence[Row], *names: str) -> list[str]:
+    """Return the entries of these lists that more than half of the episodes have, the most frequent first."""
+    counts = Counter(value for row in rows for value in {value for name in names for value in row.get(name, ())})
+    return [one for one, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
+
+
 def shared_tags(rows: Sequence[Row], *own: str) -> list[str]:
-    """Return a learner's own tags, and those that more than half of the episodes have, the most frequent first: at most six."""
-    tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
-    often = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
-    return list(dict.fromkeys([*own, *often]))[:6]
+    """Return a learner's own tags, and those that more than half of the episodes have: at most six."""
+    return list(dict.fromkeys([*own, *shared(rows, "tags")]))[:6]
+
+
+def agents_of(rows: Sequence[Row]) -> list[str]:
+    """Return the agents that took part in episodes."""
+    return list(dict.fromkeys(one for row in rows for one in row.get("agents_involved", ())))[:_MOST_AGENTS]
 
 
 def known_of(
