@@ -26,6 +26,7 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import FADED, CollectionApplied
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
+from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, CollectionResult, FadedMemory
 from memgraph.model.timestamps import epoch_days, from_iso, to_iso
 from memgraph.ports import Progress
@@ -61,8 +62,8 @@ def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
                 return False
             others[own] = False
         shared = np.zeros(len(index), dtype=np.int64)
-        for code in filter(lambda code: code >= 0, map(index.tag_names.find, tags)):
-            shared[index.tags.get(code)[0]] += 1
+        for slots in _tagged(index, tags):
+            shared[slots] += 1
         return not bool((others & (shared >= min(len(tags), _SHARED))).any())
 
 
@@ -101,18 +102,9 @@ class Company:
             self._is_member[slot] = False
 
 
-def by_tag(index: Index) -> Mask:
-    """Return which slots bear a landmark tag."""
-    mask = np.zeros(len(index), dtype=np.bool_)
-    for code in filter(lambda code: code >= 0, map(index.tag_names.find, LANDMARK_TAGS)):
-        mask[index.tags.get(code)[0]] = True
-    return mask
-
-
-def is_negative(index: Index) -> Mask:
-    """Return which slots have a negative outcome."""
-    mask: Mask = index.column("outcome") == OUTCOMES.index("negative")
-    return mask
+def _tagged(index: Index, tags: Iterable[str]) -> Iterator[NDArray[Any]]:
+    """Yield the slots that bear each of these tags."""
+    return (index.tags.get(code)[0] for code in map(index.tag_names.find, tags) if code >= 0)
 
 
 def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
@@ -217,17 +209,19 @@ class Survey:
         self._listed = view.reader.listed()
         self._tells: Mask = self._listed & ~view.reader.superseded()
         self._present: Mask = index.column("is_live") & ~index.column("is_archived")
-        self._by_tag = by_tag(index)
-        self._negative = is_negative(index)
+        self._negative: Mask = index.column("outcome") == OUTCOMES.index("negative")
+        self._by_tag = _mask(index, *_tagged(index, LANDMARK_TAGS))
         self._company = Company(index, self._tells, self._tells & self._negative)
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
-        self.relevance = _relevance(view, index)  # without the floors of landmarks
-        self.faded = self._in_order(self._faded())
-        self.last_traces = (
-            0  # faded memories that `going` has kept so far because they are the last trace of their sources
-        )
+        curve = view.config.forgetting_curve
+        self.relevance = _relevance(curve, index, view.now)
+        faded: Mask = self._present & (self.relevance < curve.deletion_threshold)
+        faded &= index.column("access_count") < _USED_ENOUGH
+        faded &= ~index.column("is_pinned") & ~index.column("is_suppressed") & ~self._by_tag
+        self.faded = self._in_order(faded)
+        self._last_traces = 0
 
     def going(self) -> Iterator[int]:
         """Yield the slots of the memories that go, in order, each counted as gone once it is yielded."""
@@ -235,7 +229,7 @@ class Survey:
             if self._tells[slot] and self._negative[slot] and self._company.is_alone(slot):
                 continue
             if self._tells[slot] and self._is_distilled[slot] and self._is_last_trace(slot):
-                self.last_traces += 1
+                self._last_traces += 1
                 continue
             self._company.leave(slot)
             self._present[slot] = self._listed[slot] = self._tells[slot] = False
@@ -245,10 +239,6 @@ class Survey:
         """Return the slots of listed landmarks."""
         mask: Mask = (self._listed & self._by_tag) | (self._tells & self._negative & self._company.alone())
         return mask
-
-    def negatives(self) -> Mask:
-        """Return the slots of listed negative memories."""
-        return self._listed & self._negative
 
     def without_floor(self) -> list[int]:
         """Return the slots of landmarks that lack their floor."""
@@ -275,18 +265,8 @@ class Survey:
         code = int(self.index.column("task")[slot])
         return self.index.scopes.names[code].removeprefix(_TASK) if code >= 0 else None
 
-    def _faded(self) -> Mask:
-        index = self.index
-        faded: Mask = self._present & (self.relevance < self._view.config.forgetting_curve.deletion_threshold)
-        faded &= index.column("access_count") < _USED_ENOUGH
-        faded &= ~index.column("is_pinned") & ~index.column("is_suppressed") & ~self._by_tag
-        return faded
-
     def _in_order(self, mask: Mask) -> NDArray[np.int64]:
-        """Return the masked slots in an order that depends on the memories alone.
-
-        Superseded and unlisted memories come first: removing them loses nothing.
-        """
+        """Return the slots in an order that depends on the memories alone: superseded and unlisted ones first, as nothing is lost with them."""
         slots = np.flatnonzero(mask)
         criteria = (self._tells[slots], self._is_distilled[slots], self._negative[slots])
         last_first = (*criteria, self._scopes(slots), self.relevance[slots])
@@ -314,21 +294,20 @@ class Survey:
         memories = self._view.reader.read([self.index.ids.names[one] for one in (slot, *sources)])
         return len({build for memory in memories for build in memory.evidence_build_ids}) >= _BORNE_OUT
 
-
-def counted(survey: Survey, done: Counter[str]) -> CollectionResult:
-    """Return the result, with the number of landmarks that remain after everything due has gone."""
-    for _ in survey.going():
-        pass
-    landmarks, negatives = survey.landmarks(), survey.negatives()
-    both = int((landmarks & negatives).sum())
-    return CollectionResult(
-        **{name: done[name] for name in _COUNTED},
-        landmarks=int(landmarks.sum()),
-        negatives=int(negatives.sum()),
-        negative_landmarks=both,
-        landmark_share=both / int(negatives.sum()) if both else 0.0,
-        last_traces=survey.last_traces,
-    )
+    def result(self, done: Counter[str]) -> CollectionResult:
+        """Return the result, with the number of landmarks that remain after everything due has gone."""
+        for _ in self.going():
+            pass
+        landmarks, negatives = self.landmarks(), self._listed & self._negative
+        both = int((landmarks & negatives).sum())
+        return CollectionResult(
+            **{name: done[name] for name in _COUNTED},
+            landmarks=int(landmarks.sum()),
+            negatives=int(negatives.sum()),
+            negative_landmarks=both,
+            landmark_share=both / int(negatives.sum()) if both else 0.0,
+            last_traces=self._last_traces,
+        )
 
 
 def _putting_away(view: View) -> Plan[_Batch]:
@@ -349,12 +328,11 @@ def _setting_floors(view: View) -> Plan[_Batch]:
     survey = Survey(view)
     lacking, spare = survey.without_floor(), survey.with_floor()
     counted_as, floor = ("floors_set", LANDMARK_FLOOR) if lacking else ("floors_cleared", 0.0)
-    return _batch(
-        survey,
-        lacking or spare,
-        len(lacking) + len(spare),
-        lambda _slot, name: (counted_as, _revision(name, floor=floor)),
-    )
+
+    def floored(_slot: int, name: str) -> tuple[str, Payload]:
+        return counted_as, _revision(name, floor=floor)
+
+    return _batch(survey, lacking or spare, len(lacking) + len(spare), floored)
 
 
 def _summarising(view: View) -> Plan[_Batch]:
@@ -385,7 +363,7 @@ def _batch(
 
 def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
     """Plan the event that records what the collection did."""
-    result = counted(Survey(view), done)
+    result = Survey(view).result(done)
     found = ("landmarks", "negatives", "negative_landmarks", "last_traces")
     counts = {name: getattr(result, name) for name in (*_COUNTED, *found)}
     threshold = view.config.forgetting_curve.deletion_threshold
@@ -396,19 +374,19 @@ def _revision(memory_id: str, **changed: Any) -> MemoryRevised:
     return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
 
 
-def _relevance(view: View, index: Index) -> NDArray[np.float64]:
+def _relevance(curve: ForgettingCurveConfig, index: Index, now: str) -> NDArray[np.float64]:
     """Return the current relevance of every slot without landmark floors, since a landmark may have ceased to be one."""
-    curve = view.config.forgetting_curve
-    days = np.maximum(0.0, epoch_days(view.now) - index.column("anchored_days"))
+    days = np.maximum(0.0, epoch_days(now) - index.column("anchored_days"))
     rates = np.array([curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]
     floor = index.column("floor")
     faded: NDArray[np.float64] = index.column("anchor") * np.exp(-rates * days)
     return np.maximum(np.where(floor == LANDMARK_FLOOR, 0.0, floor), faded)
 
 
-def _mask(index: Index, slots: NDArray[Any]) -> Mask:
+def _mask(index: Index, *slots: NDArray[Any]) -> Mask:
     mask = np.zeros(len(index), dtype=np.bool_)
-    mask[slots] = True
+    for some in slots:
+        mask[some] = True
     return mask
 
 
@@ -429,7 +407,7 @@ def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
             floors_cleared=len(survey.with_floor()),
             summarised=len(survey.unsummarised()),
         )
-        result = counted(survey, done)
+        result = survey.result(done)
         relevance = dict(zip(names, survey.relevance[going].tolist(), strict=True))
         shown = [
             FadedMemory(

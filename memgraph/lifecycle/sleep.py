@@ -16,10 +16,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
-from memgraph.diagnostics.reports import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
@@ -133,59 +131,44 @@ def sleep(
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     with reported(store, "sleep") as notes:
-        report = _slept(store, chosen, max_seconds, model, judge, progress, notes)
+        began = time.monotonic()
+        carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
+        store.complete_begun()
+        store.check_graph()
+        context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
+        usage = RunUsage(lambda: (store.embedder, model))
+        usage.restart()
+        started_at, left = _unfinished(store)
+        started_at = started_at or store.now()
+        notes.resumed = bool(left) and not chosen
+        todo = chosen or [phase for phase in PHASES if not left or phase.name in left]
+        reports: list[PhaseReport] = []
+        for number, phase in enumerate(todo):
+            if progress:
+                progress(number, len(todo))
+            notes.phase, notes.left = phase.name, [other.name for other in todo[number:]]
+            if context.is_time_up():
+                break
+            after = left if chosen else [other.name for other in todo[number + 1 :]]
+            reports.append(_advance(context, phase, started_at, after, is_of_run=not chosen))
+            notes.counts |= {f"{phase.name}.{name}": number for name, number in reports[-1].counts.items()}
+            notes.changed += reports[-1].changed
+            if not reports[-1].complete:
+                break
+            notes.phases.append(phase.name)
+        notes.left = [phase.name for phase in todo[sum(report.complete for report in reports) :]]
+        report = SleepReport(
+            started_at=started_at,
+            resumed=notes.resumed,
+            phases=reports,
+            left=notes.left,
+            changed=sum(report.changed for report in reports),
+            complete=not notes.left,
+            seconds=round(time.monotonic() - began, 3),
+            usage=usage.total(),
+        )
     report_budget(store, report.usage)
     return report
-
-
-def _slept(
-    store: AgentMemoryStore,
-    chosen: Sequence[Phase],
-    max_seconds: float | None,
-    model: LanguageModel | None,
-    judge: Judge | None,
-    progress: Progress | None,
-    notes: RunNotes,
-) -> SleepReport:
-    began = time.monotonic()
-    carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
-    store.complete_begun()
-    store.check_graph()
-    context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
-    usage = RunUsage(lambda: (store.embedder, model))
-    usage.restart()
-    started_at, left = _unfinished(store)
-    is_gone_on_with = bool(left) and not chosen
-    if not left:
-        started_at = store.now()
-    notes.resumed = is_gone_on_with
-    todo = chosen or [phase for phase in PHASES if not left or phase.name in left]
-    reports: list[PhaseReport] = []
-    for number, phase in enumerate(todo):
-        if progress:
-            progress(number, len(todo))
-        notes.phase, notes.left = phase.name, [other.name for other in todo[number:]]
-        if context.is_time_up():
-            break
-        after = left if chosen else [other.name for other in todo[number + 1 :]]
-        reports.append(_advance(context, phase, started_at, after, is_of_run=not chosen))
-        notes.counts |= {f"{phase.name}.{name}": number for name, number in reports[-1].counts.items()}
-        notes.changed += reports[-1].changed
-        if not reports[-1].complete:
-            break
-        notes.phases.append(phase.name)
-    undone = [phase.name for phase in todo[sum(report.complete for report in reports) :]]
-    notes.left = undone
-    return SleepReport(
-        started_at=started_at,
-        resumed=is_gone_on_with,
-        phases=reports,
-        left=undone,
-        changed=sum(report.changed for report in reports),
-        complete=not undone,
-        seconds=round(time.monotonic() - began, 3),
-        usage=usage.total(),
-    )
 
 
 def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepReport | None:
@@ -233,32 +216,24 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
     """Run one phase, and record the run's progress."""
     store, began = context.store, time.monotonic()
     through_seq = store.reader.index.offset.seq
-    result: Model | None = None
-
     again = [phase.name, *after] if is_of_run else after
 
-    def on_portion(seq: int) -> None:
-        advance(seq, left=again)
+    def advance(seq: int, *, left: list[str] = again, changed: int = 0, complete: bool = True) -> None:
+        progress = {"phase": phase.name, "complete": complete, "through_seq": seq, "changed": changed, "left": left}
+        note(store, lambda view: SleepAdvanced(started_at=started_at, advanced_at=view.now, **progress))
 
-    def advance(seq: int, *, left: list[str], changed: int = 0, complete: bool = True) -> None:
-        advanced = partial(
-            SleepAdvanced,
-            started_at=started_at,
-            phase=phase.name,
-            complete=complete,
-            through_seq=seq,
-            changed=changed,
-            left=left,
-        )
-        note(store, lambda view: advanced(advanced_at=view.now))
-
+    result: Model | None = None
     try:
-        result = phase.run(replace(context, on_portion=on_portion))
+        result = phase.run(replace(context, on_portion=advance))
         is_complete = bool(getattr(result, "complete", True))
     except _TimeIsUpError:
         is_complete = False
     except MemGraphError as error:
-        _note_failure(store, phase, started_at, error)
+        said = shortened(error.loggable, _MOST_OF_ERROR)
+        with suppress(MemGraphError):  # recorded if the store can be written
+            note(
+                store, lambda view: SleepFailed(started_at=started_at, phase=phase.name, error=said, failed_at=view.now)
+            )
         raise
     changed = _changed_since(store, through_seq)
     advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
@@ -271,14 +246,6 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         complete=is_complete,
         notice=getattr(result, "notice", None),
     )
-
-
-def _note_failure(store: AgentMemoryStore, phase: Phase, started_at: str, error: MemGraphError) -> None:
-    """Record that a phase failed, if the store can be written."""
-    said = shortened(error.loggable, _MOST_OF_ERROR)
-    failed = partial(SleepFailed, started_at=started_at, phase=phase.name, error=said)
-    with suppress(MemGraphError):
-        note(store, lambda view: failed(failed_at=view.now))
 
 
 def _changed_since(store: AgentMemoryStore, seq: int) -> list[str]:
