@@ -92,10 +92,11 @@ def confidence_of(builds: int) -> float:
     return CONFIDENCE.get(builds, CONFIDENCE_AT_MOST)
 
 
-def sources_of(index: Index, memory_id: str) -> set[str]:
-    """Return the memories that a memory was derived from or quotes."""
+def linked_ids(index: Index, memory_id: str, relation: str, *, to_it: bool = False) -> set[str]:
+    """Return the memories that a memory has a relation to, or that have it to this one."""
     others, codes = index.links.get(index.slot(memory_id))
-    return {index.ids.names[slot] for slot in others[codes == RELATION_CODE["DERIVED_FROM"]].tolist()}
+    code = RELATION_CODE[relation]
+    return {index.ids.names[slot] for slot in others[codes == (-code if to_it else code)].tolist()}
 
 
 def read_scope(reader: Reader, scope: Scope, types: Sequence[str]) -> list[Row]:

@@ -16,7 +16,6 @@ import orjson
 
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.extraction.llm.asking import answer, name_of
-from memgraph.index.index import RELATION_CODE
 from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.episodes import (
     COMPRESSION_SOURCE,
@@ -33,6 +32,7 @@ from memgraph.lifecycle.episodes import (
     in_order,
     is_of_a_tool,
     is_true,
+    linked_ids,
     may_quote,
     one_build_a_run,
     read_scope,
@@ -121,7 +121,7 @@ def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str
         covered = listed.union(*(one.members for one in known))
         put_away = []
         for row in made:
-            newer = _replacing(reader, row["id"])
+            newer = linked_ids(index, row["id"], "SUPERSEDES", to_it=True)
             if row["id"] not in listed and not has_lapsed(row) and newer.isdisjoint(one["id"] for one in own):
                 members = frozenset(row.get("source_event_ids", ()))
                 put_away.append(Known(row, members, gone="deleted" if newer else ""))
@@ -131,12 +131,6 @@ def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str
                 put_away.append(one)
         episodes = [evidence[one] for one in sorted(evidence) if one in covered]
         yield Experience(scope, outcome, episodes, known, put_away, solved)
-
-
-def _replacing(reader: Reader, memory_id: str) -> set[str]:
-    """Return the memories that supersede one."""
-    others, codes = reader.index.links.get(reader.index.slot(memory_id))
-    return {reader.index.ids.names[slot] for slot in others[codes == -RELATION_CODE["SUPERSEDES"]].tolist()}
 
 
 def compress(

@@ -136,8 +136,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     changed = {*done.grown, *done.lapsed}
     unconvincing = [one for one in doubtful if one not in changed]
     for before in view.reader.read(unconvincing):
-        event = revision(before, before.model_copy(update={**away, "updated_at": view.now}))
-        done.units.append([event] if event else [])
+        done.units.append([*revision(before, away, view.now)])
     states = {one.of.id: (one.of.reason, one.fields) for one in wanted if one.of and one.of.id in done.grown}
     moved = [(before, fields.get("archive_reason")) for before, fields in states.values() if "archived_at" in fields]
     proposed = len(done.made) + sum(after == PROPOSED != before for before, after in moved)
@@ -384,8 +383,7 @@ def _moved(store: AgentMemoryStore, id: str, state: ProposalState, reason: str |
             return Plan(before.id)
         away = {"archived_at": view.now, "archive_reason": reason}
         fields = away if reason else {**IN_FORCE, **confirmed(view, before)}  # it has faded while it waited
-        event = revision(before, before.model_copy(update={**fields, "updated_at": view.now}))
-        return Plan(before.id, [Commit([event], before.task_id)] if event else [])
+        return Plan(before.id, [Commit(revision(before, fields, view.now), before.task_id)])
 
     memory_id = carry_out(store, plan, attempts=1, actor="user").result
     return _proposal(store.read_memories([memory_id])[0])

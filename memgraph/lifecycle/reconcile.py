@@ -26,8 +26,8 @@ from memgraph.lifecycle.episodes import (
     Scope,
     evidence_in,
     is_true,
+    linked_ids,
     shared_context,
-    sources_of,
     strictness,
 )
 from memgraph.lifecycle.run import View
@@ -138,11 +138,11 @@ def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
     return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
 
 
-def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
-    """Return the event that changes a memory from one state to another; None if only their time of update differs."""
-    event = revised(before, after)
+def revision(before: AgentMemory, fields: Mapping[str, Any], now: str) -> list[Payload]:
+    """Return the event that gives a memory these fields; none if only its time of update would differ."""
+    event = revised(before, before.model_copy(update={**fields, "updated_at": now}))
     is_same = not event.cleared and set(sparse(event.changed.model_dump())) <= {"updated_at"}  # type: ignore[attr-defined]
-    return None if is_same else event
+    return [] if is_same else [event]
 
 
 def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
@@ -199,15 +199,16 @@ def known_of(
     deleted = deletions.deleted_by_user(gone)
     lost = deleted | (missing - gone)
     told = {row["id"]: row for row in rows if row["id"] in lost} | deletions.rows(deleted)
-    return [_with_losses(one, lost, told, evidence) for one in known]
-
-
-def _with_losses(one: Known, lost: frozenset[str], told: Mapping[str, Row], evidence: Mapping[str, Row]) -> Known:
-    faded = one.members - evidence.keys() - lost
-    there = [row for row in (evidence.get(member) or told.get(member) for member in one.members) if row]
-    builds = frozenset(one.row.get("evidence_build_ids", ()))
-    kept = builds - evidence_in(there) if builds else frozenset(f"memory {member}" for member in faded)
-    return one._replace(lost=one.members & lost, faded=faded, kept=kept if faded else frozenset())
+    told |= evidence
+    found = []
+    for one in known:
+        faded = one.members - evidence.keys() - lost
+        if builds := frozenset(one.row.get("evidence_build_ids", ())):
+            kept = builds - evidence_in(told[member] for member in one.members & told.keys())
+        else:
+            kept = frozenset(f"memory {member}" for member in faded)
+        found.append(one._replace(lost=one.members & lost, faded=faded, kept=kept if faded else frozenset()))
+    return found
 
 
 def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
@@ -274,8 +275,12 @@ def reconcile(
         if state is None:
             continue
         before = view.reader.read([one.id])[0]
-        words = {**_wordless(before), "content": lapsed_text, "tags": list(tags)} if one.lost else {}
-        result.units.append(_taken_back(view, one, before, {**words, **state}))
+        words = {name: value for name, value in _WORDS.items() if name in type(before).model_fields}
+        said = {**words, "content": lapsed_text, "tags": list(tags)} if one.lost else {}
+        linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
+        lost = unlinked(one.id, sorted(one.lost.intersection(linked)))
+        quoted = quoting(view, one.id, (), linked) if one.lost else ()
+        result.units.append([*revision(before, {**said, **state}, view.now), *lost, *quoted])
         result.texts += [lapsed_text] if one.lost else []
         result.lapsed.append(one.id)
     return result
@@ -298,12 +303,8 @@ def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") 
 
 def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
     """Return what confirms a known lesson: the builds of its evidence that it does not have yet."""
-    return (
-        lesson.seen
-        - set(known.row.get("evidence_build_ids", ()))
-        - known.kept
-        - {f"memory {one}" for one in known.members}
-    )
+    had = {*known.row.get("evidence_build_ids", ()), *known.kept, *(f"memory {one}" for one in known.members)}
+    return lesson.seen - had
 
 
 def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
@@ -343,11 +344,10 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
         return []
     if new:
         fields |= confirmed(view, before)
-    after = before.model_copy(update={**fields, "updated_at": view.now})
+    after = before.model_copy(update=fields)
     if after.content != before.content:
         result.texts.append(after.content)
-    event = revision(before, after)
-    return [*([event] if event else ()), *(lesson.also(after) if lesson.also else ()), *unit]
+    return [*revision(before, fields, view.now), *(lesson.also(after) if lesson.also else ()), *unit]
 
 
 def _superseding(view: View, memory_id: str, lesson: Lesson) -> list[Write]:
@@ -391,13 +391,15 @@ def _links(view: View, memory_id: str, linked: Sequence[str], lesson: Lesson) ->
 def quoting(view: View, memory_id: str, quoted: Collection[str], evidence: Collection[str]) -> list[Payload]:
     """Return the events that link a memory with what it quotes besides its evidence: DERIVED_FROM without SUPPORTS."""
     reader, index = view.reader, view.reader.index
-    known = sources_of(index, memory_id) - set(index.supporting_ids(memory_id))
-    new = sorted(set(quoted) - set(evidence) - known)
-    old = [one for one in sorted(known - set(quoted) - set(evidence)) if _is_quote(reader, memory_id, one)]
-    gone = ({"source_id": memory_id, "relation": "DERIVED_FROM", "target_id": one} for one in old)
+    known = linked_ids(index, memory_id, "DERIVED_FROM") - set(index.supporting_ids(memory_id))
+    own = {one for one in known if (reader.record("DERIVED_FROM", (memory_id, one)) or {}).get("reason") == QUOTED}
+    wanted = set(quoted) - set(evidence)
     return [
-        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in new),
-        *map(MemoryUnlinked.parse, gone),
+        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in sorted(wanted - known)),
+        *(
+            MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
+            for one in sorted(own - set(quoted) - set(evidence))
+        ),
     ]
 
 
@@ -405,21 +407,3 @@ def linked_to(memory_id: str, relation: str, other: str, reason: str, now: str) 
     """Return the event that links two memories."""
     link = {"source_id": memory_id, "relation": relation, "target_id": other, "reason": reason, "created_at": now}
     return MemoryLinked.parse(link)
-
-
-def _is_quote(reader: Reader, memory_id: str, other: str) -> bool:
-    """Return whether the link was made here and not by a user."""
-    return (reader.record("DERIVED_FROM", (memory_id, other)) or {}).get("reason") == QUOTED
-
-
-def _taken_back(view: View, known: Known, before: StoredMemory, changes: Mapping[str, Any]) -> list[Write]:
-    """Return the events that change a memory that lapses, and remove its links with what was withdrawn."""
-    event = revision(before, before.model_copy(update={**changes, "updated_at": view.now}))
-    linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
-    gone = quoting(view, known.id, (), linked) if known.lost else ()
-    return [*([event] if event else ()), *unlinked(known.id, sorted(known.lost.intersection(linked))), *gone]
-
-
-def _wordless(before: StoredMemory) -> dict[str, Any]:
-    """Return the fields of a memory that may hold words of its evidence, empty."""
-    return {name: value for name, value in _WORDS.items() if name in type(before).model_fields}
