@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -176,25 +176,19 @@ def counted(evidence: frozenset[str], rows: Sequence[Row]) -> str:
 
 
 class Deletions:
-    """Reads the journal on first use, once for all questions of the same kind in a run.
-
-    Later deletions are not seen: once others have written, a run creates a new instance.
-    """
+    """Reads the journal on first use, once for all questions of a kind. Later deletions are not seen: once others have written, a run makes it anew."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._reasons: dict[str, str | None] | None = None
         self._of: dict[str, list[Deleted]] = {}
+
+    @cached_property
+    def _reasons(self) -> Mapping[str, str | None]:
+        return self._reader.reasons_of_deletion()
 
     def deleted_by_user(self, gone: Iterable[str]) -> frozenset[str]:
         """Return which of some missing memories a user or agent deleted; the others were collected after they had faded."""
-        gone = frozenset(gone)
-        if not gone:
-            return gone
-        if self._reasons is None:
-            self._reasons = self._reader.reasons_of_deletion()
-        reasons = self._reasons
-        return frozenset(one for one in gone if reasons.get(one) != FADED)
+        return frozenset(one for one in gone if self._reasons.get(one) != FADED)
 
     def of(self, source: str) -> list[Deleted]:
         """Return the deleted memories of a source, in id order, with the reasons given."""
@@ -245,10 +239,17 @@ _APART = timedelta(seconds=60)
 
 
 class _Reading(NamedTuple):
-    build: str
-    source: str
     started_at: str
+    build: str
     completed_at: str
+    source: str
+
+    def is_of(self, first: _Reading) -> bool:
+        """Return whether it reads the run that was read before."""
+        if first.source != self.source:
+            return from_iso(self.started_at) <= from_iso(first.completed_at) + _APART
+        times = (first.started_at, first.completed_at)
+        return times[0] != times[1] and times == (self.started_at, self.completed_at)
 
 
 def is_of_a_tool(row: Row) -> bool:
@@ -258,43 +259,27 @@ def is_of_a_tool(row: Row) -> bool:
 
 def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
     """Return episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice."""
-    known: dict[tuple[str, str | None], _Reading] = {}
-    for row in rows:
-        for build in _builds(row) if is_of_a_tool(row) else ():
-            if (record := _build(reader, build, row.get("project_id"))).get("started_at"):
-                times = (record["started_at"], record.get("completed_at") or record["started_at"])
-                known.setdefault((build, row.get("project_id")), _Reading(build, row["source"], *times))
-    same = _same_runs(list(known.values()))
-    return [
-        _renamed(row, same) if is_of_a_tool(row) and not same.keys().isdisjoint(_builds(row)) else row for row in rows
-    ]
-
-
-def _builds(row: Row) -> list[str]:
-    return list(dict.fromkeys([*row.get("evidence_build_ids", ()), *filter(None, [row.get("build_id")])]))
-
-
-def _same_runs(readings: Sequence[_Reading]) -> dict[str, str]:
-    """Return for each build that reads a run again the build that read it first."""
+    readings: dict[tuple[str, str | None], _Reading] = {}
+    for row in filter(is_of_a_tool, rows):
+        for name in evidence_of(row):
+            if (build := _build(reader, name, row.get("project_id"))).get("started_at"):
+                ended = build.get("completed_at") or build["started_at"]
+                reading = _Reading(build["started_at"], name, ended, row["source"])
+                readings.setdefault((name, row.get("project_id")), reading)
     same: dict[str, str] = {}
     firsts: list[_Reading] = []
-    for one in sorted(readings, key=lambda reading: (reading.started_at, reading.build)):
-        near = (first for first in firsts[-20:] if _is_same_run(first, one))
-        if (first := next(near, None)) is not None:
+    for one in sorted(readings.values()):
+        if (first := next((first for first in firsts[-20:] if one.is_of(first)), None)) is not None:
             same[one.build] = first.build
         else:
             firsts.append(one)
-    return same
+    return [row if same.keys().isdisjoint(evidence_of(row)) else _renamed(row, same) for row in rows]
 
 
-def _is_same_run(first: _Reading, later: _Reading) -> bool:
-    if first.source == later.source:
-        is_dated = first.started_at != first.completed_at
-        return is_dated and first[2:] == later[2:]
-    return from_iso(later.started_at) <= from_iso(first.completed_at) + _APART
-
-
-def _renamed(row: Row, same: dict[str, str]) -> Row:
+def _renamed(row: Row, same: Mapping[str, str]) -> Row:
+    """Return an episode of a tool with the builds that read its runs first."""
+    if not is_of_a_tool(row):
+        return row
     builds = list(dict.fromkeys(same.get(build, build) for build in row.get("evidence_build_ids", ())))
     return {**row, "evidence_build_ids": builds, "build_id": same.get(row.get("build_id", ""), row.get("build_id"))}
 
@@ -305,79 +290,55 @@ def waiting(reader: Reader, run: Row, types: Sequence[str], *, now: str, until: 
     Each comes with the first event that it waits for, in the order of these: once some scopes are done, everything before the next one's
     event has been read. The journal is read on demand; events after `until` are left to the next run.
     """
+    known: set[Scope] = set()
+    since = run.get("seq", 0)
+    kinds = [MEMORY_TYPES.index(kind) for kind in types]
+
+    def new(found: Iterable[tuple[Scope | None, int]]) -> list[tuple[Scope, int]]:
+        first: dict[Scope, int] = {}
+        for scope, seq in found:
+            if scope is not None and scope not in known:
+                first[scope] = min(seq, first.get(scope, seq))
+        known.update(first)
+        return sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
+
     with reader.frozen():
         index = reader.index
-        since = run.get("seq", 0)
-        kinds = [MEMORY_TYPES.index(kind) for kind in types]
         is_wanted = index.memories() & np.isin(index.column("type"), kinds)
-        if since:
-            until_days = index.column("invalid_days")
-            is_over = (until_days > epoch_days(run["applied_at"])) & (until_days <= epoch_days(now))
-            slots = np.flatnonzero(is_wanted & is_over)
-            first = dict.fromkeys(_scopes(index, slots), since + 1)
-        else:
-            slots = np.flatnonzero(is_wanted)
-            first = _earliest(zip(_scopes(index, slots), index.column("seq")[slots].tolist(), strict=True))
-            since = until
-    known: set[Scope] = set()
-    yield from _new(first, known)
-    for changes in changes_after(reader, since, WATCH.touched, until=until, most_events=MOST_EVENTS):
+        if since:  # what has ended by itself
+            ends = index.column("invalid_days")
+            is_wanted &= (ends > epoch_days(run["applied_at"])) & (ends <= epoch_days(now))
+        slots, seqs = np.flatnonzero(is_wanted).tolist(), index.column("seq")
+        found = new((_scope_of(index, slot), since + 1 if since else int(seqs[slot])) for slot in slots)
+    yield from found
+    for changes in changes_after(reader, since or until, WATCH.touched, until=until, most_events=MOST_EVENTS):
         with reader.frozen():
-            first = _earliest(_places(reader, changes.touched, kinds))
-        yield from _new(first, known)
+            found = new(_places(reader, changes.touched, kinds))
+        yield from found
 
 
-def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int]]:
-    """Return the newly found scopes in the order of the events that they wait for, and note them."""
-    in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
-    new = [(scope, seq) for scope, seq in in_order if scope not in known]
-    known.update(first)
-    return new
-
-
-def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
-    """Yield the scopes of the memories, including those of deleted ones as long as the index knows their names."""
+def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope | None, int]]:
+    """Yield the scopes of memories of these types, and of deleted ones, with their events."""
     index = reader.index
-    gone: dict[str, int] = {}
-    slots: list[int] = []
-    for one in touched:
-        if (slot := index.ids.find(one)) < 0:
-            gone[one] = touched[one]
-        elif not index.column("is_record")[slot] and (
-            not index.column("is_live")[slot] or index.column("type")[slot] in kinds
-        ):
-            slots.append(slot)
-    slots = [slot for slot in slots if _has_scope(index, slot)]
-    seqs = [touched[index.ids.names[slot]] for slot in slots]
-    yield from zip(_scopes(index, np.array(slots, dtype=np.int64)), seqs, strict=True)
-    for row, _ in reader.deleted(sorted(gone)) if gone else ():
+    is_record, is_live, of_type = (index.column(name) for name in ("is_record", "is_live", "type"))
+    slots = {one: index.ids.find(one) for one in touched}
+    for one, slot in slots.items():
+        if slot >= 0 and not is_record[slot] and (not is_live[slot] or of_type[slot] in kinds):
+            yield _scope_of(index, slot), touched[one]
+    gone = sorted(one for one, slot in slots.items() if slot < 0)
+    for row, _ in reader.deleted(gone) if gone else ():
         if MEMORY_TYPES.index(row["type"]) in kinds:
-            yield (row.get("project_id"), row.get("task_id")), gone[row["id"]]
+            yield (row.get("project_id"), row.get("task_id")), touched[row["id"]]
 
 
-def _has_scope(index: Index, slot: int) -> bool:
-    """Return whether the names of a memory's scope are known. They are not if no live memory is left in it: then nothing is to be done there."""
-    codes = (index.column(name)[slot] for name in ("project", "task"))
-    return not any(code >= 0 and is_gone(index.scopes.names[code]) for code in codes)
-
-
-def _earliest(found: Iterable[tuple[Scope, int]]) -> dict[Scope, int]:
-    first: dict[Scope, int] = {}
-    for scope, seq in found:
-        first[scope] = min(seq, first.get(scope, seq))
-    return first
-
-
-def _scopes(index: Index, slots: NDArray[np.int64]) -> list[Scope]:
-    names = index.scopes.names
-    columns = (index.column("project")[slots].tolist(), index.column("task")[slots].tolist())
-    return [
-        (_name(names, "project", project), _name(names, "task", task)) for project, task in zip(*columns, strict=True)
-    ]
-
-
-def _name(names: Sequence[str], kind: str, code: int) -> str | None:
-    return names[code].removeprefix(scope_name(kind, "")) if code >= 0 else None
+def _scope_of(index: Index, slot: int) -> Scope | None:
+    """Return the scope of a memory; None if its name is forgotten, as no live memory is left in it: then nothing is to be done there."""
+    codes = {kind: int(index.column(kind)[slot]) for kind in ("project", "task")}
+    names = {kind: index.scopes.names[code] for kind, code in codes.items() if code >= 0}
+    if any(map(is_gone, names.values())):
+        return None
+    project, task = (names.get(kind, "").removeprefix(scope_name(kind, "")) or None for kind in ("project", "task"))
+    return project, task
 
 
 @dataclass(frozen=True, slots=True)
