@@ -376,7 +376,10 @@ class IncrementalRun(Generic[R]):
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 
         def concluded(view: View, up_to: int | None = None) -> Plan[None]:
-            up_to = _seen_up_to(view.reader, began_at, own) if up_to is None else up_to
+            """Read up to where it began, if others have changed memories since."""
+            if up_to is None:
+                others = (event for event in view.reader.events_after(began_at) if event.seq not in own)
+                up_to = began_at if any(map(WATCH.touched, others)) else view.reader.index.offset.seq
             event = self.conclude(total, now, up_to) if self.conclude else None
             return Plan(None, [account(event)] if event else [])
 
@@ -393,11 +396,3 @@ class IncrementalRun(Generic[R]):
         if self.conclude and (is_due or not is_first):
             carry_out(store, concluded, attempts=1)
         return total
-
-
-def _seen_up_to(reader: Reader, began_at: int, own: set[int]) -> int:
-    """Return the last event that a run has read: where it began, if others have changed memories since. Needs the lock."""
-    others = (event for event in reader.events_after(began_at) if event.seq not in own)
-    if any(WATCH.touched(event) for event in others):
-        return began_at
-    return reader.index.offset.seq

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from memgraph.lifecycle.dedup.facts import Words, fact_form, same_statements
 from memgraph.lifecycle.episodes import (
-    CONFIDENCE,
-    CONFIDENCE_AT_MOST,
     Deletions,
     IncrementalRun,
     Scope,
+    confidence_of,
     evidence_in,
     in_order,
     is_true,
@@ -90,7 +89,7 @@ def _lesson(group: Sequence[Comment], scope: Scope, of: Known | None) -> Lesson:
         "category": "user feedback",
         "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
         "correct_approach": f"what the user said: “{said}”",
-        "confidence": CONFIDENCE.get(len(rows), CONFIDENCE_AT_MOST) if len(rows) > LEAST_EPISODES else 0.6,
+        "confidence": confidence_of(len(rows)) if len(rows) > LEAST_EPISODES else 0.6,
         "tags": shared_tags(rows, "user-feedback"),
         "reason": "the user said the same about several episodes",
     }

@@ -134,11 +134,7 @@ def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str
 
 
 def compress(
-    store: AgentMemoryStore,
-    *,
-    embedder: Embedder,
-    model: LanguageModel | None = None,
-    is_time_up: TimeIsUp = never,
+    store: AgentMemoryStore, embedder: Embedder, model: LanguageModel | None = None, *, is_time_up: TimeIsUp = never
 ) -> CompressionResult:
     """Update the generalisations to match the current episodes.
 

@@ -38,13 +38,16 @@ _SAYS_LITTLE = frozenset(
 )
 _PURPOSE = re.compile(r"\s\(([^()]{3,200})\)$")
 _CALL = re.compile(r"^([A-Za-z_][\w.]{1,80})\(")
-_QUOTED = re.compile(r"\"[^\"]{0,300}\"|'[^']{0,300}'|“[^”]{0,300}”")
-_URL = re.compile(r"\b[a-z]{2,8}://\S+")
-_FILE = re.compile(
-    r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{1,80}\.(?:[a-z]{2,4}|[chr]|\d?[a-z]{2}\d|mp\d)\b(?!\()"
-)
-_HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
-_NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
+_VARIABLE = {
+    "<text>": re.compile(r"\"[^\"]{0,300}\"|'[^']{0,300}'|“[^”]{0,300}”"),
+    "<url>": re.compile(r"\b[a-z]{2,8}://\S+"),
+    "<file>": re.compile(
+        r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{1,80}\.(?:[a-z]{2,4}|[chr]|\d?[a-z]{2}\d|mp\d)\b(?!\()"
+    ),
+    "<id>": re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"),
+    "<number>": re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)"),
+}
+"""What varies in a step, by what stands for it in its key, in the order in which it is looked for."""
 _NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
 _NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
 _LIST_CHARS = 6_000
@@ -66,24 +69,13 @@ def step_of(text: str) -> Step:
     """Return the step described by a text."""
     text = _NUMBERING.sub("", " ".join(text[:_STEP_CHARS].split()))
     bare = _STOP.sub("", _PURPOSE.sub("", text))
-    return Step(_key(bare), bare)
-
-
-def _key(text: str) -> str:
-    plain = text.replace("`", "").strip().removeprefix("run ").strip()
+    plain = bare.replace("`", "").strip().removeprefix("run ").strip()
     if call := _CALL.match(plain):
-        return call[1].casefold()
-    for pattern, placeholder in (
-        (_QUOTED, "<text>"),
-        (_URL, "<url>"),
-        (_FILE, "<file>"),
-        (_HEX, "<id>"),
-        (_NUMBER, "<number>"),
-    ):
+        return Step(call[1].casefold(), bare)
+    for placeholder, pattern in _VARIABLE.items():
         plain = pattern.sub(placeholder, plain)
-    return " ".join(plain.casefold().strip(" .;,").split()).removesuffix(
-        " <text>"
-    )  # the submitted value does not distinguish steps
+    key = " ".join(plain.casefold().strip(" .;,").split())
+    return Step(key.removesuffix(" <text>"), bare)  # the submitted value does not distinguish steps
 
 
 def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
@@ -121,15 +113,19 @@ def follows(keys: Sequence[str], way: Sequence[str]) -> bool:
 def common_way(ways: Sequence[Sequence[str]]) -> list[int] | None:
     """Return the place of the sequence most similar to the others, and the places of its steps that most of them share.
 
-    None if they do not share two different steps.
+    None if they do not share two different steps. Similarity is relative to length; ties go to the first.
     """
-    backbone = _medoid(ways)
-    own = ways[backbone]
-    shared = Counter(place for way in ways for place in _matched(own, way))
+    counts = Counter(map(tuple, ways))
+    first = {way: place for place, way in reversed(list(enumerate(map(tuple, ways))))}
+    compared = sorted(counts, key=lambda way: (-counts[way], first[way]))[:_MOST_COMPARED]
+
+    def likeness(way: tuple[str, ...]) -> float:
+        return sum(counts[other] * 2 * len(_matched(way, other)) / (len(way) + len(other) or 1) for other in compared)
+
+    own = max(compared, key=lambda way: (round(likeness(way), 6), -first[way]))
+    shared = Counter(place for way, many in counts.items() for place in _matched(own, way) * many)
     kept = [place for place in range(len(own)) if shared[place] >= _SHARE * len(ways)]
-    if len({own[place] for place in kept}) < 2:
-        return None
-    return [backbone, *kept]
+    return [first[own], *kept] if len({own[place] for place in kept}) > 1 else None
 
 
 def rendered(texts: Sequence[Step], own: Step) -> str:
@@ -143,34 +139,9 @@ def rendered(texts: Sequence[Step], own: Step) -> str:
     return text
 
 
-def telling_words(text: str) -> list[str]:
-    """Return the content words of a text, each once, in order."""
-    words = (word.casefold() for word in _WORD.findall(text[:2_000]))
-    return [word for word in dict.fromkeys(words) if word not in STOPWORDS and word not in _SAYS_LITTLE]
-
-
-def _medoid(ways: Sequence[Sequence[str]]) -> int:
-    """Return the place of the sequence most similar to the others, relative to its length; ties go to the first."""
-    first: dict[tuple[str, ...], int] = {}
-    counts: Counter[tuple[str, ...]] = Counter()
-    for place, way in enumerate(ways):
-        first.setdefault(tuple(way), place)
-        counts[tuple(way)] += 1
-    compared = sorted(counts, key=lambda way: (-counts[way], first[way]))[:_MOST_COMPARED]
-
-    def likeness(way: tuple[str, ...]) -> float:
-        return sum(counts[other] * 2 * len(_matched(way, other)) / (len(way) + len(other) or 1) for other in compared)
-
-    return first[max(compared, key=lambda way: (round(likeness(way), 6), -first[way]))]
-
-
-def _matched(own: Sequence[str], other: Sequence[str]) -> tuple[int, ...]:
-    """Return the places in `own` of a longest common subsequence."""
-    return _lcs(tuple(own), tuple(other))
-
-
 @lru_cache(maxsize=16_384)
-def _lcs(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, ...]:
+def _matched(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the places in `own` of a longest common subsequence."""
     lengths = [[0] * (len(other) + 1) for _ in range(len(own) + 1)]
     for i in range(len(own) - 1, -1, -1):
         row, below = lengths[i], lengths[i + 1]
@@ -211,10 +182,12 @@ class Attempt:
 
     @cached_property
     def goal(self) -> list[str]:
-        """The words of its goal, in order."""
+        """The content words of its goal, each once, in order."""
         row = self.row
         said = (row.get(name) for name in ("goal", "trigger_pattern", "situation", "asked"))
-        return telling_words(next(filter(None, said), row["content"]))
+        text = next(filter(None, said), row["content"])
+        words = dict.fromkeys(word.casefold() for word in _WORD.findall(text[:2_000]))
+        return [word for word in words if word not in STOPWORDS and word not in _SAYS_LITTLE]
 
     @cached_property
     def builds(self) -> frozenset[str]:

@@ -380,7 +380,8 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
     wanted = checked(Name, order_id, "id").strip().lower()
     reader = store.reader
     with reader.frozen():
-        named = [row for row in reader.every_record(WORK_ORDER) if _is_named(row, wanted)]
+        rows = reader.every_record(WORK_ORDER)
+        named = [row for row in rows if row["id"].startswith(wanted) and (len(wanted) >= _LEAST_ID_CHARS)]
         found = [row for row in named if _is_current(reader, row)]
     if len(named) > 1:
         raise InvalidInputError(
@@ -389,10 +390,6 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
     if not found:
         raise NotFoundError("open work order" if named else "work order", order_id, listed_by="memgraph distil list")
     return WorkOrder.parse(found[0])
-
-
-def _is_named(row: Row, wanted: str) -> bool:
-    return row["id"] == wanted or (len(wanted) >= _LEAST_ID_CHARS and row["id"].startswith(wanted))
 
 
 def sheet_of(order: WorkOrder) -> WorkSheet:
@@ -539,7 +536,8 @@ def subjects_of(log: BuildEventLog, asked: Sequence[str] = ()) -> list[Subject]:
     log = _told_once(redact_any(log).value)  # secrets before anything is cut: a truncated one would not be recognised
     essential = list(filter(is_essential, informative_events(log, 1, lambda _: 0)))
     if asked:
-        left = [event for event in essential if not _stands_in(event, asked)]
+        shown = ((excerpt_of([event.text]).partition("\n")[2], event) for event in essential)
+        left = [event for text, event in shown if not any(text in excerpt for excerpt in asked)]
         parts = [part for part in _parts(left) if sum(map(_cost, part)) >= LEAST_CHARS]
     else:
         parts = _parts(informative_events(log, max(sum(map(_cost, essential)), MAX_EXCERPT_CHARS), _cost))
@@ -560,11 +558,6 @@ def subjects_of(log: BuildEventLog, asked: Sequence[str] = ()) -> list[Subject]:
     ]
 
 
-def _stands_in(event: SessionEvent, excerpts: Sequence[str]) -> bool:
-    shown = excerpt_of([event.text]).partition("\n")[2]
-    return any(shown in excerpt for excerpt in excerpts)
-
-
 def _cost(event: SessionEvent) -> int:
     return len(event.text) + _EVENT_FRAME_CHARS
 
@@ -582,19 +575,16 @@ def _told_once(log: BuildEventLog) -> BuildEventLog:
     tasks = []
     for task in log.tasks:
         texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}
-        own = {name: _without(text, questions) for name, text in texts.items()}
+        own = dict(texts)
+        for question in questions:
+            own = {name: text.replace(question, "") for name, text in own.items()}
+        own = {name: text.strip() for name, text in own.items()}
         own = {name: "" if text in told else text for name, text in own.items()}
         new = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
         if not new <= told:
             tasks.append(task if own == texts else task.model_copy(update=own))
         told |= new
     return log.model_copy(update={"tasks": tasks, "user_interventions": turns})
-
-
-def _without(text: str, questions: Sequence[str]) -> str:
-    for question in questions:
-        text = text.replace(question, "")
-    return text.strip()
 
 
 def _parts(events: Sequence[SessionEvent]) -> list[list[SessionEvent]]:

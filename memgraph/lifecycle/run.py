@@ -47,9 +47,11 @@ class Watch:
 
     def touched(self, event: Event) -> list[str]:
         """Return the memories to read again after an event."""
-        is_ignored = isinstance(event.payload, self.ignored)
-        if is_ignored or (isinstance(event.payload, MemoryRevised) and revised_fields(event) <= self.ignored_fields):
+        if isinstance(event.payload, self.ignored):
             return []
+        if isinstance(event.payload, MemoryRevised):
+            revised = {*event.content.get("changed", ()), *event.content.get("cleared", ())}
+            return [] if revised <= self.ignored_fields else event.payload.memory_ids()
         return event.payload.memory_ids()
 
 
@@ -86,11 +88,6 @@ def changes_after(
                 return
             touched, since = {}, seq
     yield Changes(touched, since, seq if until is None else until, is_last=True)
-
-
-def revised_fields(event: Event) -> set[str]:
-    """Return the fields that a revision sets or clears."""
-    return {*event.content.get("changed", ()), *event.content.get("cleared", ())}
 
 
 def last_run(reader: Reader, key: str) -> Row:
@@ -170,13 +167,10 @@ def carry_out(
             with store.exclusive():
                 if embedder is not None:
                     store.check_embedder(embedder)
-                if not left or not _is_stale(store.reader, seq, rests_on):
+                is_stale = store.reader.index.offset.seq != seq and any(map(rests_on, store.reader.events_after(seq)))
+                if not left or not is_stale:
                     return Done(made.result, _committed(store, made.commits, vectors, actor))
     raise AssertionError("unreachable: under the lock nobody else writes")  # pragma: no cover
-
-
-def _is_stale(reader: Reader, seq: int, rests_on: Callable[[Event], object]) -> bool:
-    return reader.index.offset.seq != seq and any(map(rests_on, reader.events_after(seq)))
 
 
 def account(event: Payload) -> Commit:

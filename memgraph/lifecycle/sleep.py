@@ -92,11 +92,6 @@ def _collect(context: SleepContext) -> Model:
     return collect(context.store, progress=between_batches)
 
 
-def _compress(context: SleepContext) -> Model:
-    store = context.store
-    return compress(store, embedder=store.embedder, model=context.model, is_time_up=context.is_time_up)
-
-
 PHASES: tuple[Phase, ...] = (
     Phase("temporal", lambda one: validate_facts(one.store, is_time_up=one.is_time_up)),
     Phase("copies", lambda one: merge_copies(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion)),
@@ -104,7 +99,7 @@ PHASES: tuple[Phase, ...] = (
         "near-duplicates",
         lambda one: merge_near_duplicates(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion),
     ),
-    Phase("compress", _compress),
+    Phase("compress", lambda one: compress(one.store, one.store.embedder, one.model, is_time_up=one.is_time_up)),
     Phase(COUNTING, lambda one: count_records(one.store, is_time_up=one.is_time_up)),
     Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
     Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
@@ -128,7 +123,11 @@ def sleep(
 
     Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes without asking the model.
     """
-    chosen = _chosen(checked(list[Name], phases, "phases"))
+    known = [phase.name for phase in PHASES]
+    for name in (names := checked(list[Name], phases, "phases")):
+        if name not in known:
+            raise InvalidInputError(f"must be one of {', '.join(known)}", field="phases", value=name)
+    chosen = [phase for phase in PHASES if phase.name in names]
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     with reported(store, "sleep") as notes:
         began = time.monotonic()
@@ -193,14 +192,6 @@ def episodes_since(store: AgentMemoryStore) -> int:
         slept = last_run(store.reader, SLEEP).get("seq", 0)
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
         return int((index.memories() & is_episode & (index.column("seq") > slept)).sum())
-
-
-def _chosen(names: Sequence[str]) -> list[Phase]:
-    known = {phase.name: phase for phase in PHASES}
-    for name in names:
-        if name not in known:
-            raise InvalidInputError(f"must be one of {', '.join(known)}", field="phases", value=name)
-    return [phase for phase in PHASES if phase.name in names]
 
 
 def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:

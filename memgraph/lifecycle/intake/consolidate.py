@@ -252,7 +252,7 @@ class ConsolidationPipeline:
             return CompressionResult(notice=_SWITCHED_OFF)
         with reported(self._store, "compress") as notes:
             errors = analyse_errors(self._store)  # errors of several builds, which `compress` leaves to it
-            result = compress(self._store, embedder=self._embedder, model=self.language_model)
+            result = compress(self._store, self._embedder, self.language_model)
             more = {"compressed": errors.created, "updated": errors.updated, "new_memory_ids": errors.new_memory_ids}
             result = result.model_copy(update={name: value + getattr(result, name) for name, value in more.items()})
             collected = collect(self._store)
