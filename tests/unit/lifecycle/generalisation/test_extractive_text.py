@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle.episodes import counted
-from memgraph.lifecycle.lesson_text import by_centrality, generalised, said_again, title_of
+from memgraph.lifecycle.lessons import by_centrality, generalised, said_again, title_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.earlier import attempt_in
 
