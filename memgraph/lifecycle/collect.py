@@ -194,10 +194,9 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
 
 
 class _Batch(NamedTuple):
-    """The changes of a batch, and how many changes of its kind may remain."""
-
     done: Counter[str]
     left: int
+    """How many changes of its kind may remain."""
 
 
 class Survey:

@@ -48,7 +48,6 @@ SOURCE = "error analysis"
 RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
 _TYPES = ("episodic", "semantic")
 _MOST_TOLD = 20
-_MOST_MESSAGES = 50
 _SAID_CHARS = 320
 _FAULT: dict[ErrorKind, str] = {
     "internal": "",
@@ -65,8 +64,8 @@ class Trouble:
     fingerprint: str
     error: str
     """As it was reported first."""
-    messages: list[str] = field(default_factory=list)
-    """How it was reported, each once, at most 50; they differ in numbers, names and places."""
+    varies: bool = False
+    """Whether it was reported in other words, too: these differ in numbers, names and places."""
     failed: list[Row] = field(default_factory=list)
     """Episodes in which the error stayed."""
     mended: list[Row] = field(default_factory=list)
@@ -109,13 +108,18 @@ class Trouble:
     @property
     def name(self) -> str:
         """The error in one short line, without what differs from time to time."""
-        said = self.error if len(self.messages) < 2 else _VARIES.sub("…", self.error)
+        said = _VARIES.sub("…", self.error) if self.varies else self.error
         return cut(" ".join(said.split()), 200)
 
     @property
     def kind(self) -> ErrorKind:
         """Whose fault it is."""
         return kind_of(error_text([*self.mended, *self.failed][-1]))
+
+    @property
+    def helped(self) -> tuple[str | None, Row | None]:
+        """What helped last, and the episode that says so."""
+        return next(((one, row) for row in reversed(self.mended) if (one := remedy_of(row))), (None, None))
 
     @property
     def builds(self) -> frozenset[str]:
@@ -135,8 +139,7 @@ def troubles(rows: Sequence[Row]) -> list[Trouble]:
         for error in row.get("errors_encountered", ())[:1]:  # what follows is what the tool added to it
             message = error["message"]
             trouble = found.setdefault(failure_fingerprint(message), Trouble(failure_fingerprint(message), message))
-            if message not in trouble.messages and len(trouble.messages) < _MOST_MESSAGES:
-                trouble.messages.append(message)
+            trouble.varies |= message != trouble.error
             (trouble.failed if row.get("outcome") == "negative" else trouble.mended).append(row)
     return list(found.values())
 
@@ -233,16 +236,16 @@ def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
     rows = in_order([*trouble.failed, *trouble.mended])
     last_first = [*reversed(trouble.failed), *reversed(trouble.mended)]
     tried, last = next(((one, row) for row in last_first if (one := tried_in(row))), (None, None))
-    helped, helper = _helped(trouble)
-    said = {"incorrect_approach": tried, "correct_approach": helped}
+    helped, helper = trouble.helped
     fields: dict[str, Any] = {
         **fields_of(rows, scope, SOURCE),
-        "content": _content(trouble, said, helper),
+        "content": _content(trouble, tried),
         "pattern": trouble.name,
         "outcome": "negative",
         "confidence": confidence_of(len(trouble.builds)),
         "category": f"{trouble.kind} error",
-        **said,
+        "incorrect_approach": tried,
+        "correct_approach": helped,
         "is_solved": True if trouble.is_mended and helped else None,
         "tags": shared_tags(rows, "anti-pattern"),
         "failure_fingerprint": trouble.fingerprint,
@@ -254,52 +257,40 @@ def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
     return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, quoted)
 
 
-def _helped(trouble: Trouble) -> tuple[str | None, Row | None]:
-    """Return what helped last, and the episode that says so."""
-    return next(((one, row) for row in reversed(trouble.mended) if (one := remedy_of(row))), (None, None))
-
-
 def is_lesson(trouble: Trouble) -> bool:
     """Return whether anything can be learned from an error: it is not over with nobody knowing why.
 
     A service that was down for a while works again, whatever is done meanwhile.
     """
     is_over = not (trouble.stayed or trouble.faded) or (trouble.is_mended and not trouble.came_back_at)
-    return _helped(trouble)[0] is not None or not is_over
+    return trouble.helped[0] is not None or not is_over
 
 
-def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | None) -> str:
-    text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
-    if trouble.is_mended and said["correct_approach"]:
-        mended = f"{ended(said['correct_approach'])} That mended it{dated({'occurred_at': trouble.mended_at})}: "
-        return whole_sentences(f"{mended}{text}", MAX_CONTENT_CHARS)
-    helped = f"What helped{dated(helper) if helper else ''}"
-    for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
+def _content(trouble: Trouble, tried: str | None) -> str:
+    helped, helper = trouble.helped
+    stayed = len(trouble.stayed)
+    if trouble.faded or (stayed == len(trouble.builds) and (trouble.came_back_at or trouble.is_mended)):
+        then = ""
+    elif stayed == len(trouble.builds):
+        then = ", and stayed each time"
+    else:
+        then = f", and stayed in {stayed:,} of them" if stayed else ", and was mended each time"
+    where = f"{counted(trouble.builds, [*trouble.failed, *trouble.mended])}{when(trouble.met_at)}"
+    text = f"“{trouble.name}” came up {where}{then}."
+    day = dated({"occurred_at": trouble.came_back_at or ""})
+    if day and not (trouble.is_mended and helped is not None):
+        text += f" It came back after {'runs that had passed' if helped is None else 'it had been mended'}{day}."
+    if trouble.is_mended and helped is None:
+        text += f" The run of {in_words(trouble.mended_at)} passed."
+    text += _FAULT[trouble.kind]
+    if trouble.is_mended and helped:
+        text = f"{ended(helped)} That mended it{dated({'occurred_at': trouble.mended_at})}: {text}"
+        return whole_sentences(text, MAX_CONTENT_CHARS)
+    for label, part in ((f"What helped{dated(helper) if helper else ''}", helped), ("Seen when", tried)):
         known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
         if len(text) + len(known) <= MAX_CONTENT_CHARS:
             text += known
     return whole_sentences(text, MAX_CONTENT_CHARS)
-
-
-def _came_up(trouble: Trouble) -> str:
-    where = f"{counted(trouble.builds, [*trouble.failed, *trouble.mended])}{when(trouble.met_at)}"
-    stayed = len(trouble.stayed)
-    if stayed == len(trouble.builds):
-        then = "" if trouble.came_back_at or trouble.is_mended else ", and stayed each time"
-    elif stayed:
-        then = f", and stayed in {stayed:,} of them"
-    else:
-        then = ", and was mended each time"
-    return f"“{trouble.name}” came up {where}{'' if trouble.faded else then}.{_return(trouble)}"
-
-
-def _return(trouble: Trouble) -> str:
-    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over; not where its remedy says so."""
-    day, is_known = dated({"occurred_at": trouble.came_back_at or ""}), _helped(trouble)[0] is not None
-    if trouble.is_mended and is_known:
-        return ""
-    said = f" It came back after {'it had been mended' if is_known else 'runs that had passed'}{day}." if day else ""
-    return f"{said} The run of {in_words(trouble.mended_at)} passed." if trouble.is_mended else said
 
 
 _READ_CHARS = 2_000

@@ -419,12 +419,6 @@ def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list
     return found
 
 
-def shared_sentence(rows: Sequence[Row]) -> str | None:
-    """Return the longest sentence that all of these changes state, as the first of them words it; None without one."""
-    common = set(_stated(rows[0])).intersection(*map(_stated, rows))
-    return _stated(rows[0])[max(common, key=lambda said: (len(said), said))] if common else None
-
-
 def _stated(row: Row) -> dict[str, str]:
     """Return the sentences of a change that are long enough to say something, by their form for comparison."""
     sentences = dict.fromkeys(ended(one) for one in split_sentences(statement_of(row), "quoted"))
@@ -571,8 +565,9 @@ def generalised(
 
 def _of_episodes(central: Sequence[Row], outcome: str, seen: str, times: Sequence[str], against: int) -> str | None:
     if all(map(is_change, central)):
-        stated = shared_sentence(central)
-        return f"Stated {seen}{when(times)}: “{stated.removesuffix('.')}”." if stated else None
+        stated = list(map(_stated, central))
+        common = max(set(stated[0]).intersection(*stated[1:]), key=lambda one: (len(one), one), default=None)
+        return f"Stated {seen}{when(times)}: “{stated[0][common].removesuffix('.')}”." if common else None
     kind = kind_of(central) or outcome
     if kind not in _FRAMES:
         return None
@@ -776,6 +771,10 @@ class Wording:
         reasons = [f"{reason} ({many} times)" if many > 1 else reason for reason, many in self._reasons.most_common()]
         return "the episodes' own words served: " + "; ".join(reasons) if reasons else None
 
+    def ask_no_more(self, reason: str) -> None:
+        """Stop asking the model: use its cached texts, otherwise the episodes' own words."""
+        self._is_silent = self._is_silent or reason
+
     def of(self, episodes: Sequence[Row], plain: str, seen: str) -> str:
         """Return the text of a generalisation of episodes, the most typical first; `plain` without a model. The same is asked once."""
         if self._model is None:
@@ -787,32 +786,23 @@ class Wording:
         ]
         asked = orjson.dumps([plain, *messages])
         if asked not in self._kept:
-            self._kept[asked] = self._asked(self._model, messages, [plain, seen, *shown])
+            if self._is_time_up():
+                self.ask_no_more("the time was up")
+            text, reason = plain, self._is_silent
+            if reason is None:
+                try:
+                    text = answer(self._model, messages, _SCHEMA, lambda reply: _checked(reply, [plain, seen, *shown]))
+                except BudgetSpentError as error:
+                    self._is_silent = reason = str(error)
+                except ProviderError as error:
+                    reason = f"{name_of(self._model)}: {error}"
+            self._reasons.update([reason] if reason else [])
+            self._kept[asked] = text
         return self._kept[asked]
-
-    def ask_no_more(self, reason: str) -> None:
-        """Stop asking the model: use its cached texts, otherwise the episodes' own words."""
-        self._is_silent = self._is_silent or reason
-
-    def _asked(self, model: LanguageModel, messages: list[dict[str, str]], known: Sequence[str]) -> str:
-        """Return the model's text; `known` holds what it may name, first the text used if the reply is rejected."""
-        if self._is_time_up():
-            self.ask_no_more("the time was up")
-        if self._is_silent is not None:
-            self._reasons[self._is_silent] += 1
-            return known[0]
-        try:
-            return answer(model, messages, _SCHEMA, lambda reply: _checked(reply, known))
-        except BudgetSpentError as error:
-            self.ask_no_more(str(error))
-            self._reasons[str(error)] += 1
-        except ProviderError as error:
-            self._reasons[f"{name_of(model)}: {error}"] += 1
-        return known[0]
 
 
 def _checked(reply: Any, known: Sequence[str]) -> str:
-    """Return the text of a reply; reject one of the wrong length, or one that names what the episodes do not."""
+    """Return the text of a reply; reject one of the wrong length, or one that names what is not `known`."""
     text = reply.get("text") if isinstance(reply, dict) else None
     if not isinstance(text, str):
         raise ValueError("text: must be a string")

@@ -52,7 +52,7 @@ from memgraph.lifecycle.reconcile import (
     shared,
 )
 from memgraph.lifecycle.run import Commit, Plan, TimeIsUp, View, carry_out, commits_of, never
-from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS, checked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.records import FADED, LEARNING, ProceduresLearned
 from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, id_of
@@ -257,7 +257,7 @@ class Attempt:
         return bool(self.row.get("outcome") == "positive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Way:
     """A sequence of steps that led to success in at least three builds, however often it failed."""
 
@@ -267,24 +267,12 @@ class Way:
     steps: tuple[str, ...]
     supporters: list[Attempt]
     """Attempts that followed it and succeeded, in order of time; each supports one way only."""
-    others: list[Attempt]
-    """Supporters of other ways that followed this one as well."""
-    failures: list[Attempt]
-
-    @cached_property
-    def builds(self) -> frozenset[str]:
-        """The builds of its evidence."""
-        return _builds(self.supporters)
-
-    @cached_property
-    def succeeded(self) -> int:
-        """Builds in which it led to success, including supporters of other ways."""
-        return len(self.builds | _builds(self.others))
-
-    @cached_property
-    def tried(self) -> int:
-        """Builds in which it was followed."""
-        return len(self.builds | _builds(self.others) | _builds(self.failures))
+    builds: frozenset[str]
+    """The builds of its evidence."""
+    succeeded: int
+    """Builds in which it led to success, including supporters of other ways."""
+    tried: int
+    """Builds in which it was followed."""
 
     @property
     def leads_there(self) -> bool:
@@ -373,25 +361,20 @@ def _way(
     def wanted(attempt: Attempt) -> bool:
         return not is_of_the_goal or 2 * len(words & set(attempt.goal)) >= len(words)
 
-    same = [attempt for attempt in _followers(keys, by_key) if wanted(attempt)]
-    ids = {attempt.row["id"] for attempt in went}
-    supporters = _dated([attempt for attempt in went if wanted(attempt)])
-    way = Way(
-        trigger,
-        keys,
-        tuple(_step_text(place, keys, supporters) for place in range(len(keys))),
-        supporters,
-        _dated([attempt for attempt in same if attempt.went_well and attempt.row["id"] not in ids]),
-        _dated([attempt for attempt in same if attempt.row.get("outcome") == "negative"]),
-    )
-    return way if len(way.builds) >= LEAST_BUILDS else None
-
-
-def _followers(keys: Sequence[str], by_key: Mapping[str, Sequence[Attempt]]) -> list[Attempt]:
-    """Return all attempts that followed a way: with n steps optional, each took at least one of any n + 1, so of the rarest."""
+    # with n steps optional, whoever followed it took at least one of any n + 1, so of the rarest
     rarest = sorted(set(keys), key=lambda key: (len(by_key[key]), key))[: may_be_left_out(keys) + 1]
     near = {attempt.row["id"]: attempt for key in rarest for attempt in by_key[key]}
-    return [attempt for attempt in near.values() if follows(attempt.keys, keys)]
+    same = [attempt for attempt in near.values() if follows(attempt.keys, keys) and wanted(attempt)]
+    by_id = {attempt.row["id"]: attempt for attempt in went if wanted(attempt)}
+    supporters = [by_id[row["id"]] for row in in_order([attempt.row for attempt in by_id.values()])]
+    builds = _builds(supporters)
+    if len(builds) < LEAST_BUILDS:
+        return None
+    steps = tuple(_step_text(place, keys, supporters) for place in range(len(keys)))
+    ids = {attempt.row["id"] for attempt in went}
+    succeeded = builds | _builds([one for one in same if one.went_well and one.row["id"] not in ids])
+    tried = succeeded | _builds([one for one in same if one.row.get("outcome") == "negative"])
+    return Way(trigger, keys, steps, supporters, builds, len(succeeded), len(tried))
 
 
 def _step_text(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -> str:
@@ -400,11 +383,6 @@ def _step_text(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -
     taken = [[step for step in attempt.steps if step.key == keys[place]] for attempt in supporters]
     steps = [same[min(nth, len(same) - 1)] for same in taken if same]
     return rendered(steps, steps[0])
-
-
-def _dated(attempts: Sequence[Attempt]) -> list[Attempt]:
-    by_id = {attempt.row["id"]: attempt for attempt in attempts}
-    return [by_id[row["id"]] for row in in_order([attempt.row for attempt in attempts])]
 
 
 def _trigger(
@@ -692,7 +670,6 @@ def text_of(trigger: str, steps: Sequence[str]) -> str:
 _RUN = IncrementalRun(LEARNING, _TYPES, _planned, ProcedureResult(), _concluded)
 
 
-STATES: tuple[ProposalState, ...] = ("proposed", "in force", "rejected")
 _OF_REASON: dict[str | None, ProposalState] = {PROPOSED: "proposed", REJECTED: "rejected"}
 
 
@@ -700,8 +677,7 @@ def list_proposals(
     store: AgentMemoryStore, *, state: ProposalState | None = "proposed", project_id: str | None = None
 ) -> list[Proposal]:
     """Return learned procedures in a state, or in any, those with the most evidence first."""
-    if state is not None and state not in STATES:
-        raise InvalidInputError(f"must be one of {', '.join(STATES)}", field="state", value=state)
+    state = checked(ProposalState | None, state, "state")
     with store.reader.frozen():
         archived = store.list_memories(type="procedural", project_id=project_id, state="archived")
         listed = store.list_memories(type="procedural", project_id=project_id)

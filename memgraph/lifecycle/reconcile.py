@@ -115,9 +115,6 @@ class Lesson:
     kind: type[AgentMemory] = SemanticMemory
 
 
-Lapse = Callable[[Known], Mapping[str, Any] | None]
-
-
 @dataclass(slots=True)
 class Reconciled:
     """The events to write, those of one memory together; the texts to embed; the memories made, changed and lapsed; and the ids by key."""
@@ -245,7 +242,7 @@ def reconcile(
     wanted: Iterable[Lesson],
     known: Iterable[Known],
     *,
-    lapse: Lapse | None = None,
+    lapse: Callable[[Known], Mapping[str, Any] | None] | None = None,
     lapsed_text: str = "",
     tags: Sequence[str] = (),
     own: Collection[str] = (),
@@ -333,7 +330,17 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     if known.faded and not (new or known.lost or has_lapsed(row)):  # the rest says the same in fewer words
         fields = {name: fields[name] for name in ("privacy_tier", "trust_class")}
     else:
-        _carry_on(fields, known, before, lesson)
+        if known.faded:
+            kept = [build for build in before.evidence_build_ids if build in known.kept]
+            fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
+            fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
+        if known.lost and "content" in fields:
+            fields.setdefault("entities", [])
+        if lesson.worded is not None:
+            is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
+            fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
+        elif before.is_pinned:
+            fields.pop("content", None)
     if has_lapsed(row):
         fields |= {"invalid_at": None, "invalidation_reason": None}
     if new and before.archive_reason == FADED:
@@ -352,21 +359,6 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
 
 def _superseding(view: View, memory_id: str, lesson: Lesson) -> list[Write]:
     return [linked_to(memory_id, "SUPERSEDES", one.id, "joined", view.now) for one in lesson.replaces]
-
-
-def _carry_on(fields: dict[str, Any], known: Known, before: StoredMemory, lesson: Lesson) -> None:
-    """Add to new fields what goes on from before: builds and episodes that faded, a pinned text, and words while they say the same."""
-    if known.faded:
-        kept = [build for build in before.evidence_build_ids if build in known.kept]
-        fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
-        fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
-    if known.lost and "content" in fields:
-        fields.setdefault("entities", [])
-    if lesson.worded is not None:
-        is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
-        fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
-    elif before.is_pinned:
-        fields.pop("content", None)
 
 
 def confirmed(view: View, before: StoredMemory) -> dict[str, Any]:

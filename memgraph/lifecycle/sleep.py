@@ -71,11 +71,6 @@ class SleepContext:
         """Return whether the time is up."""
         return self.until is not None and time.monotonic() >= self.until
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Return the remaining seconds; None without a limit."""
-        return None if self.until is None else max(0.0, self.until - time.monotonic())
-
 
 class Phase(NamedTuple):
     """A phase: its name and its function, whose result says in a field `complete`, if it has one, whether it is done."""
@@ -92,6 +87,11 @@ def _collect(context: SleepContext) -> Model:
     return collect(context.store, progress=between_batches)
 
 
+def _find_contradictions(context: SleepContext) -> Model:
+    left = None if context.until is None else max(0.0, context.until - time.monotonic())
+    return find_contradictions(context.store, seconds=left, judge=context.judge)
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("temporal", lambda one: validate_facts(one.store, is_time_up=one.is_time_up)),
     Phase("copies", lambda one: merge_copies(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion)),
@@ -104,7 +104,7 @@ PHASES: tuple[Phase, ...] = (
     Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
     Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
     Phase("procedures", lambda one: learn_procedures(one.store, is_time_up=one.is_time_up)),
-    Phase("contradictions", lambda one: find_contradictions(one.store, seconds=one.seconds_left, judge=one.judge)),
+    Phase("contradictions", _find_contradictions),
     Phase("collect", _collect),
     Phase(WORK_ORDERS, lambda one: request_orders(one.store)),
 )
@@ -137,8 +137,12 @@ def sleep(
         context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
         usage = RunUsage(lambda: (store.embedder, model))
         usage.restart()
-        started_at, left = _unfinished(store)
-        started_at = started_at or store.now()
+        last, started_at = last_run(store.reader, SLEEP), store.now()
+        left = [phase.name for phase in PHASES if phase.name in last.get("phases_left", ())]
+        if left and days_between(last["started_at"], started_at) > _GONE_ON_WITH_DAYS:
+            left = []
+        elif left:
+            started_at = last["started_at"]
         notes.resumed = bool(left) and not chosen
         todo = chosen or [phase for phase in PHASES if not left or phase.name in left]
         reports: list[PhaseReport] = []
@@ -194,15 +198,6 @@ def episodes_since(store: AgentMemoryStore) -> int:
         return int((index.memories() & is_episode & (index.column("seq") > slept)).sum())
 
 
-def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
-    """Return when a recently interrupted run began, and its remaining phases; ("", []) if there is none."""
-    row = last_run(store.reader, SLEEP)
-    left = [phase.name for phase in PHASES if phase.name in row.get("phases_left", ())]
-    if not left or days_between(row["started_at"], store.now()) > _GONE_ON_WITH_DAYS:
-        return "", []
-    return row["started_at"], left
-
-
 def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[str], *, is_of_run: bool) -> PhaseReport:
     """Run one phase, and record the run's progress."""
     store, began = context.store, time.monotonic()
@@ -226,7 +221,8 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
                 store, lambda view: SleepFailed(started_at=started_at, phase=phase.name, error=said, failed_at=view.now)
             )
         raise
-    changed = _changed_since(store, through_seq)
+    written = (one for one in store.reader.events_after(through_seq) if one.actor == "system" != one.write_scope)
+    changed = list(dict.fromkeys(memory_id for event in written for memory_id in event.payload.memory_ids()))
     advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
         name=phase.name,
@@ -236,16 +232,4 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         seconds=round(time.monotonic() - began, 3),
         complete=is_complete,
         notice=getattr(result, "notice", None),
-    )
-
-
-def _changed_since(store: AgentMemoryStore, seq: int) -> list[str]:
-    """Return the memories that the lifecycle changed, created or linked after an event, in order, each once."""
-    return list(
-        dict.fromkeys(
-            one
-            for event in store.reader.events_after(seq)
-            if event.actor == "system" and event.write_scope != "system"
-            for one in event.payload.memory_ids()
-        )
     )
