@@ -124,10 +124,7 @@ def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
     numbers = np.bincount(slots, minlength=len(index))
     everyone = np.flatnonzero(wanted)
     first_tag, first_pair = int(projects.max(initial=0)) + 1, int(projects.max(initial=0)) + 1 + len(scoped)
-    parts = [
-        (everyone, projects[everyone], numbers[everyone] == 0),
-        (slots, first_tag + codes, numbers[slots] == 1),
-    ]
+    parts = [(everyone, projects[everyone], numbers[everyone] == 0), (slots, first_tag + codes, numbers[slots] == 1)]
     for owners, pairs in _pairs(codes, numbers, len(scoped)):
         parts.append((owners, first_pair + pairs, np.ones(len(owners), dtype=np.bool_)))
     slots, traits, needed = (np.concatenate(column) for column in zip(*parts, strict=True))

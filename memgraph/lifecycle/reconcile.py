@@ -21,15 +21,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.episodes import (
-    Deletions,
-    Scope,
-    evidence_in,
-    is_true,
-    linked_ids,
-    shared_context,
-    strictness,
-)
+from memgraph.lifecycle.episodes import Deletions, Scope, evidence_in, is_true, linked_ids, shared_context, strictness
 from memgraph.lifecycle.run import View
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
