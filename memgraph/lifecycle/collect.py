@@ -407,12 +407,9 @@ def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
         relevance = dict(zip(names, survey.relevance[going].tolist(), strict=True))
         shown = [
             FadedMemory(
-                id=memory.id,
-                type=memory.type,
                 content=preview(memory.content),
                 relevance=relevance[memory.id],
-                access_count=memory.access_count,
-                last_accessed_at=memory.last_accessed_at,
+                **memory.model_dump(include={"id", "type", "access_count", "last_accessed_at"}),
             )
             for memory in store.read_memories(names[:_SHOWN])
         ]

@@ -348,10 +348,8 @@ def _solved(experience: Experience, covered: Sequence[Row]) -> Sequence[Row] | N
     if task is None or experience.outcome != "negative":
         return None
     solved = experience.solved.get(task, ())
-    those = [
-        row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row and may_quote(row, covered)
-    ]
-    return those if those or not solved else None
+    said = [row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row]
+    return [row for row in said if may_quote(row, covered)] or (None if solved else [])
 
 
 KINDS = (

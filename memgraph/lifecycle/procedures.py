@@ -569,20 +569,18 @@ def _text_fields(view: View, known: Known, before: ProceduralMemory, fields: dic
 
 def _state(view: View, known: Known, way: Way, before: ProceduralMemory, steps: list[str], new: int) -> dict[str, Any]:
     """Return the fields that change whether a procedure is in force."""
-    waits = {"archived_at": view.now, "archive_reason": PROPOSED}
-    if known.reason in (None, FADED) and steps != before.steps:  # those were approved
-        return waits
-    if known.reason == LAPSED_PROPOSAL or (known.reason == REJECTED and new >= LEAST_BUILDS):
-        return waits
-    if known.reason == LAPSED:
-        return waits if known.lost else IN_FORCE
-    if known.reason == FADED and new:
+    is_in_force, is_rejected = known.reason in (None, FADED), known.reason == REJECTED
+    waits_again = known.reason == LAPSED_PROPOSAL or (known.reason == LAPSED and known.lost)
+    # the steps of what is in force were approved
+    if waits_again or (is_in_force and steps != before.steps) or (is_rejected and new >= LEAST_BUILDS):
+        return {"archived_at": view.now, "archive_reason": PROPOSED}
+    if known.reason == LAPSED or (known.reason == FADED and new):
         return IN_FORCE
     is_own = not any(_is_outside(one.row) for one in way.supporters) and not _is_outside(known.row)
     if known.reason == PROPOSED and view.config.procedure_approval == "evidence" and way.leads_there and is_own:
         since = known.row["archived_at"]
-        later = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] > since))
-        earlier = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] <= since))
+        later = _builds([one for one in way.supporters if one.row["created_at"] > since])
+        earlier = _builds([one for one in way.supporters if one.row["created_at"] <= since])
         if len(later - earlier) >= LATER_SUCCESSES:
             return IN_FORCE
     return {}
@@ -630,14 +628,12 @@ def _is_unconvincing(view: View, row: Row) -> bool:
 
     Not if it is pinned, or if somebody wrote it down: it has no builds of evidence then.
     """
-    stays = (
-        "archived_at" in row or row.get("is_pinned") or not is_true(row, view.now) or not row.get("evidence_build_ids")
-    )
-    counts = {} if stays else usage_counts(view.reader, row)
-    if stays or counts["uses"]:
+    is_settled = "archived_at" in row or row.get("is_pinned") or not row.get("evidence_build_ids")
+    if is_settled or not is_true(row, view.now):
         return False
+    counts = usage_counts(view.reader, row)
     is_doubtful = row.get("source") == SOURCE and row.get("confidence", 1.0) < LEAST_CONFIDENCE
-    return is_doubtful or counts["override_count"] >= MOST_OVERRIDES
+    return not counts["uses"] and (is_doubtful or counts["override_count"] >= MOST_OVERRIDES)
 
 
 def skill_of(way: Way, scope: Scope) -> dict[str, Any]:
