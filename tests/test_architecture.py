@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_220,
     "journal": 4_540,
-    "lifecycle": 9_930,
+    "lifecycle": 9_940,
     "memgraph": 3_600,
     "model": 5_980,
     "retrieval": 4_680,
