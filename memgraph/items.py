@@ -17,7 +17,7 @@ import orjson
 
 from memgraph.errors import InvalidInputError, PermissionDeniedError
 from memgraph.index.columns import ITEM_SOURCE
-from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.run import vectors_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_NAME_CHARS, MAX_TEXT_CHARS, storable

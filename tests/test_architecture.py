@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_220,
     "journal": 4_270,
-    "lifecycle": 10_450,
+    "lifecycle": 9_940,
     "memgraph": 3_580,
     "model": 5_980,
     "retrieval": 4_680,
@@ -138,19 +138,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "opening",
     ),
     "lifecycle": (
-        "run",
-        "communities",
-        "evidence",
+        "run communities",
+        "episodes",
+        "reconcile",
         "counting",
         "dedup",
         "contradictions",
-        "feedback",
-        "errors",
-        "generalisation",
+        "feedback errors",
+        "lessons",
         "procedures",
-        "collection",
+        "collect",
         "intake",
-        "distillation",
+        "orders answers",
         "sleep",
     ),
     "model": (
@@ -344,9 +343,9 @@ STORE_WRITES = set(
     "unsupersede link unlink".split()
 )
 """Methods of a store that write, or hold its writer lock."""
-USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals", "distillation.answers")
+USER_VERBS = ("intake", "contradictions.resolution", "answers")
 """Parts of the lifecycle that do at once what a user or an agent says."""
-RUNNER = "memgraph.lifecycle.run.runner"
+RUNNER = "memgraph.lifecycle.run"
 CLOCKS = {"now", "monotonic", "time"}
 
 
@@ -651,7 +650,7 @@ def test_the_layer_rule_allows_what_is_meant(module, source):
     [
         ("memgraph.store.commit.writer", "from memgraph.store.query import Reader"),
         ("memgraph.store.projector", "import memgraph.store.past"),
-        ("memgraph.lifecycle.evidence.evidence", "from memgraph.lifecycle.collection.collect import collect"),
+        ("memgraph.lifecycle.episodes", "from memgraph.lifecycle.collect import collect"),
         ("memgraph.lifecycle.sleep", "from memgraph.lifecycle.intake.ingest import ingest"),
     ],
 )

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memgraph.lifecycle.distillation.answers import answer_order, skip_order
-from memgraph.lifecycle.distillation.orders import work_orders, work_sheet
-from memgraph.lifecycle.distillation.sessions import SessionWatch
+from memgraph.lifecycle.answers import answer_order, skip_order
+from memgraph.lifecycle.orders import SessionWatch, known_order, sheet_of, work_orders
 from memgraph.model.events.payload import Actor
 from memgraph.model.memory import TrustClass
 from memgraph.model.results.learning import AnswerResult, OrdersResult, OrderState, WorkOrder, WorkSheet
@@ -55,7 +54,7 @@ class Distillation:
         NotFoundError, InvalidInputError
             No order, or more than one, has an id with this prefix.
         """
-        return work_sheet(self.store, order_id)
+        return sheet_of(known_order(self.store, order_id))
 
     def answer(
         self, order_id: str, answer: Mapping[str, Any], *, answered_by: str = "agent", trust_class: TrustClass = "agent"

@@ -124,7 +124,7 @@ class MemGraph:
     def distillation(self) -> Distillation:
         """Work orders for what rules cannot judge, and their answers."""
         from memgraph.facade.distillation import Distillation
-        from memgraph.lifecycle.distillation.sessions import SessionWatch
+        from memgraph.lifecycle.orders import SessionWatch
 
         return Distillation(self.store, SessionWatch(self.store))
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
+from memgraph.lifecycle.procedures import (
+    approve_proposal,
+    learn_procedures,
+    list_proposals,
+    reject_proposal,
+    reopen_proposal,
+)
 from memgraph.model.results.learning import ProcedureResult, Proposal, ProposalState
 from memgraph.store import AgentMemoryStore
 

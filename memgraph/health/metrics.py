@@ -20,7 +20,7 @@ from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.contradictions.resolution import pairs_among
-from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run import last_run
 from memgraph.lifecycle.sleep import episodes_since
 from memgraph.model.events.records import COMPRESSION, SLEEP
 from memgraph.model.memory import MEMORY_TYPES, OUTCOME_OF_WORD

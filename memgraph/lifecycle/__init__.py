@@ -1,6 +1,6 @@
 """The memory lifecycle: intake and consolidation, learning from episodes, sleep, and collection."""
 
-from memgraph.lifecycle.collection.collect import collect as collect, preview_collection as preview_collection
+from memgraph.lifecycle.collect import collect as collect, preview_collection as preview_collection
 from memgraph.lifecycle.contradictions.resolution import (
     decided_contradictions as decided_contradictions,
     dismiss_contradiction as dismiss_contradiction,

@@ -7,9 +7,8 @@ A generalisation needs a common topic. Louvain's communities grow with the graph
 Barthélemy, 2007) until their members have nothing in common. So a community is divided again on its own unless most of
 its episodes share two tags, at least one of them rare: a tag on a tenth of the project's episodes is not distinctive.
 
-The graph is sparse and weighted. Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare tags weigh more. The explicit graph is
-quadratic in a tag's frequency: ten thousand episodes with the same two tags give fifty million pairs. It is kept
-linear:
+The graph is sparse and weighted. Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare tags weigh more.
+Written out it is quadratic in a tag's frequency. It is kept linear:
 
 - Episodes with the same tags are one vertex with a count; the links among them are its loop.
 - Pairs of vertices are found through the *pairs of tags* that they share, rarest tag pairs first, up to a number of pairs
@@ -42,9 +41,17 @@ LARGE_FROM = 50
 """From this many episodes on, a tag on more than half of a project's episodes is ignored as too frequent."""
 _PAIRS_PER_VERTEX = 20
 _PAIRS_AT_LEAST = 50_000
-_COMPARED_AT_ONCE = 100_000
+
+_TOLERANCE = 1e-6
+_RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
+"""Resolutions, tried in order until one divides the graph."""
+_RARE = log(1 + 10)
+"""Weight of a tag on a tenth of the episodes."""
+_ALWAYS_ONE = 3
+"""A connected component with this few vertices is not divided."""
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
@@ -58,42 +65,24 @@ def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Graph whose vertices are episodes.
-
-    Attributes
-    ----------
-    vertices : list of list of int
-        The places of each vertex's episodes: those with the same informative tags.
-    size : ndarray, shape (len(vertices),), float64
-        Number of episodes by vertex.
-    tags : ndarray, shape (len(vertices), t), int64
-        Codes of each vertex's informative tags, left-aligned and padded with −1.
-    weights : ndarray, shape (codes,), float64
-        Weight by tag.
-    matrix : scipy.sparse.csr_matrix, shape (v, v), float64
-        Symmetric; the first ``len(vertices)`` rows are `vertices`, the others are hubs for frequent tag pairs. The
-        diagonal counts each pair of one vertex's episodes twice, as the other entries do.
-    """
+    """Graph whose vertices are episodes."""
 
     vertices: list[list[int]]
+    """The places of each vertex's episodes: those with the same informative tags."""
     size: Floats
+    """Number of episodes by vertex."""
     tags: Ints
+    """Codes of each vertex's informative tags, shape (vertices, t), left-aligned and padded with −1."""
     weights: Floats
+    """Weight by tag code."""
     matrix: sparse.csr_matrix
+    """Symmetric; the first rows are `vertices`, the others hubs for frequent tag pairs. The diagonal counts each pair of one vertex's
+    episodes twice, as the other entries do."""
 
 
 def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Overlap:
-    """Return the graph of episodes that share at least two tags.
+    """Return the graph of episodes that share at least two tags, given in canonical form, with the weights of `tag_weights`.
 
-    Parameters
-    ----------
-    tag_sets : sequence of iterable of str
-        Tags of each episode, in canonical form.
-    weights : dict of str to float
-        As returned by `tag_weights`.
-
-    Notes
-    -----
     Deterministic. Time and memory grow with the number of episodes, independent of tag frequencies.
     """
     telling, values = _telling(tag_sets, weights)
@@ -102,8 +91,7 @@ def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Ove
         key = tags if len(tags) > 1 else (-1 - place,)  # fewer than two tags: isolated
         places.setdefault(key, []).append(place)
     vertices = list(places.values())
-    width = max((len(tags) for tags in telling), default=0)
-    table = np.full((len(vertices), max(width, 1)), -1, dtype=np.int64)
+    table = np.full((len(vertices), max(map(len, telling), default=0) or 1), -1, dtype=np.int64)
     for vertex, tags in enumerate(places):
         if tags[0] >= 0:
             table[vertex, : len(tags)] = tags
@@ -130,119 +118,56 @@ def _telling(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> tu
 def _matrix(table: Ints, values: Floats, size: Floats) -> sparse.csr_matrix:
     from scipy import sparse  # imported here because few commands compress
 
-    vertices = len(table)
-    owners, starts, lengths, first, second = _by_tag_pair(table, len(values))
-    explicit = _affordable(lengths, vertices)
-    left, right = _pairs(owners, starts[explicit], lengths[explicit], vertices)
-    weight = _shared_weight(table, values, left, right) * size[left] * size[right]
-    own = _shared_weight(table, values, np.arange(vertices), np.arange(vertices)) * size * (size - 1)
-    hub_rows, hub_columns, hub_weight, hubs = _hubs(
-        owners, starts[~explicit], lengths[~explicit], (values[first] + values[second])[~explicit], size
-    )
-    rows = np.concatenate([left, right, np.arange(vertices), hub_rows, hub_columns])
-    columns = np.concatenate([right, left, np.arange(vertices), hub_columns, hub_rows])
-    entries = np.concatenate([weight, weight, own, hub_weight, hub_weight])
+    vertices, tags = len(table), len(values)
+    keys, owners = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for one, other in combinations(range(table.shape[1]), 2):
+        owners.append(np.flatnonzero(table[:, other] >= 0))
+        keys.append(table[owners[-1], one] * tags + table[owners[-1], other])
+    tag_pairs, column = np.unique(np.concatenate(keys), return_inverse=True)
+    have_pair = _incidence(np.concatenate(owners), column.ravel(), (vertices, len(tag_pairs)))
+    frequency = np.bincount(column.ravel(), minlength=len(tag_pairs))
+    longest = _longest_explicit(frequency, vertices)
+    explicit = have_pair[:, (frequency > 1) & (frequency <= longest)]
+    left, right = sparse.triu(explicit @ explicit.T, 1).nonzero()  # type: ignore[no-untyped-call]
+    vertex, place = np.nonzero(table >= 0)
+    have_tag = _incidence(vertex, table[vertex, place], (vertices, tags))
+    weighted = have_tag.multiply(values).tocsr()  # type: ignore[no-untyped-call]
+    weight = np.asarray(have_tag[left].multiply(weighted[right]).sum(axis=1)).ravel() * size[left] * size[right]
+    own = np.asarray(weighted.sum(axis=1)).ravel() * size * (size - 1)
+    through_hub = have_pair[:, frequency > longest]
+    spoke, hub = through_hub.nonzero()
+    pair_weights = (values[tag_pairs // max(tags, 1)] + values[tag_pairs % max(tags, 1)])[frequency > longest]
+    stands_for = pair_weights[hub] * size[spoke] * ((through_hub.T @ size)[hub] - size[spoke]) / 2
+    hub = hub + vertices
+    rows = np.concatenate([left, right, np.arange(vertices), spoke, hub])
+    columns = np.concatenate([right, left, np.arange(vertices), hub, spoke])
+    entries = np.concatenate([weight, weight, own, stands_for, stands_for])
     kept = entries > 0
-    extent = vertices + hubs
+    extent = vertices + through_hub.shape[1]
     return sparse.csr_matrix((entries[kept], (rows[kept], columns[kept])), shape=(extent, extent))  # type: ignore[no-untyped-call]
 
 
-def _by_tag_pair(table: Ints, tags: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Return the vertices by the tag pairs that at least two of them have: vertices, begin, length, both tags of each pair."""
-    keys, owners = [], []
-    for one, other in combinations(range(table.shape[1]), 2):
-        has = np.flatnonzero(table[:, other] >= 0)
-        keys.append(table[has, one] * tags + table[has, other])
-        owners.append(has)
-    key = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
-    owner = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
-    order = np.lexsort((owner, key))
-    key, owner = key[order], owner[order]
-    starts = _changes(key)
-    lengths = np.diff(np.append(starts, len(key)))
-    shared = lengths > 1
-    starts, lengths = starts[shared], lengths[shared]
-    names = key[starts]
-    return owner, starts, lengths, names // max(tags, 1), names % max(tags, 1)
+def _incidence(rows: Ints, columns: Ints, shape: tuple[int, int]) -> sparse.csr_matrix:
+    from scipy import sparse
+
+    return sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)  # type: ignore[no-untyped-call]
 
 
-def _affordable(lengths: Ints, vertices: int) -> NDArray[np.bool_]:
-    """Return which tag pairs are expanded to pairs of vertices: the rarest ones, within the allowed number of pairs."""
+def _longest_explicit(frequency: Ints, vertices: int) -> int:
+    """Return up to how many vertices a tag pair may have whose pairs are written out: the rarest ones, within the allowed number of pairs."""
     most = _PAIRS_AT_LEAST + _PAIRS_PER_VERTEX * vertices
-    by_length, counts = np.unique(lengths, return_counts=True)
+    by_length, counts = np.unique(frequency, return_counts=True)
     within = np.cumsum(by_length * (by_length - 1) // 2 * counts) <= most
-    longest = by_length[within].max(initial=0)  # all pairs of equal frequency are treated alike
-    affordable: NDArray[np.bool_] = lengths <= longest
-    return affordable
-
-
-def _pairs(owners: Ints, starts: Ints, lengths: Ints, vertices: int) -> tuple[Ints, Ints]:
-    """Return each pair of vertices once, the lower one first."""
-    found = [np.zeros(0, dtype=np.int64)]
-    for length in np.unique(lengths):
-        lists = owners[starts[lengths == length][:, None] + np.arange(length)]
-        one, other = np.triu_indices(int(length), 1)
-        found.append((lists[:, one] * vertices + lists[:, other]).ravel())
-    keys = np.sort(np.concatenate(found))
-    keys = keys[_changes(keys)]
-    return keys // max(vertices, 1), keys % max(vertices, 1)
-
-
-def _changes(values: Ints) -> Ints:
-    """Return where sorted values change, the beginning included: ten times as fast as `numpy.unique`."""
-    return np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
-
-
-def _shared_weight(table: Ints, values: Floats, left: Ints, right: Ints) -> Floats:
-    """Return for pairs of vertices the total weight of the tags that both have."""
-    padded = np.append(values, 0.0)  # the target of code −1
-    result = np.zeros(len(left))
-    for start in range(0, len(left), _COMPARED_AT_ONCE):
-        part = slice(start, start + _COMPARED_AT_ONCE)
-        one, other = table[left[part]], table[right[part]]
-        for column in range(table.shape[1]):
-            has = (one[:, column, None] == other).any(axis=1)
-            result[part] += np.where(has, padded[one[:, column]], 0.0)
-    return result
-
-
-def _hubs(owners: Ints, starts: Ints, lengths: Ints, weights: Floats, size: Floats) -> tuple[Ints, Ints, Floats, int]:
-    """Return the edges between vertices and hubs for frequent tag pairs, and the number of hubs."""
-    hub = np.repeat(np.arange(len(lengths)), lengths)
-    within = np.arange(len(hub)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    vertex = owners[starts[hub] + within]
-    total = np.bincount(hub, weights=size[vertex], minlength=len(lengths))
-    stands_for = weights[hub] * size[vertex] * (total[hub] - size[vertex]) / 2
-    return vertex, hub + len(size), stands_for, len(lengths)
-
-
-_TOLERANCE = 1e-6
-_RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
-"""Resolutions, tried in order until one divides the graph."""
-_RARE = log(1 + 10)
-"""Weight of a tag on a tenth of the episodes."""
-_ALWAYS_ONE = 3
-"""A connected component with this few vertices is not divided."""
-
-Ints = NDArray[np.int64]
+    return int(by_length[within].max(initial=1))  # all pairs of equal frequency are treated alike
 
 
 def communities(
-    tag_sets: Sequence[Iterable[str]],
-    weights: dict[str, float],
-    *,
-    is_large: bool = False,
+    tag_sets: Sequence[Iterable[str]], weights: dict[str, float], *, is_large: bool = False
 ) -> list[list[int]]:
     """Return the communities of episodes as ascending places in `tag_sets`, singletons included.
 
-    Each connected component is divided on its own, so a change in one component does not move communities in another.
-
-    Parameters
-    ----------
-    weights : dict of str to float
-        As returned by `tag_weights`.
-    is_large : bool
-        Whether the project has enough episodes to tell rare tags from frequent ones.
+    Each connected component is divided on its own, so a change in one does not move communities in another. In a large project rare tags
+    can be told from frequent ones.
     """
     from scipy.sparse import csgraph  # imported here because few commands compress
 
@@ -265,21 +190,15 @@ def communities(
     return sorted(filter(None, found))
 
 
-def _common(graph: Overlap, own: Ints) -> Ints:
-    """Return the tags of more than half of the episodes."""
-    tags, size = graph.tags[own], graph.size[own]
-    has = tags >= 0
-    codes, place = np.unique(tags[has], return_inverse=True)
-    counts = np.bincount(place, weights=np.repeat(size, has.sum(axis=1)), minlength=len(codes))
-    common: Ints = codes[counts * 2 > size.sum()]
-    return common
-
-
 def _says_something(graph: Overlap, own: Ints, least_weight: float) -> bool:
     """Return whether most episodes share two tags, the weightiest of which weighs enough."""
     if len(own) <= 1:
         return True
-    common = _common(graph, own)
+    tags, size = graph.tags[own], graph.size[own]
+    has = tags >= 0
+    codes, place = np.unique(tags[has], return_inverse=True)
+    counts = np.bincount(place, weights=np.repeat(size, has.sum(axis=1)), minlength=len(codes))
+    common = codes[counts * 2 > size.sum()]
     return len(common) > 1 and float(graph.weights[common].max()) >= least_weight
 
 

@@ -13,33 +13,26 @@ from typing import Any
 
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.statements import sentences
-from memgraph.lifecycle.evidence.evidence import (
+from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
     Deletions,
+    IncrementalRun,
     Scope,
-    TimeIsUp,
     confidence_of,
+    counted,
     dated,
+    ended_at,
+    evidence_in,
     evidence_of,
     in_order,
+    is_trial,
     is_true,
-    never,
     one_build_a_run,
     read_scope,
     when,
 )
-from memgraph.lifecycle.evidence.experience import IncrementalRun
-from memgraph.lifecycle.evidence.reconcile import (
-    Known,
-    Lesson,
-    deleted_of,
-    fields_of,
-    known_of,
-    reconcile,
-    shared_tags,
-)
-from memgraph.lifecycle.evidence.trials import is_trial
-from memgraph.lifecycle.run.runner import Plan, View, commits_of
+from memgraph.lifecycle.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
+from memgraph.lifecycle.run import Plan, TimeIsUp, View, commits_of, never
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed
 from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
@@ -55,7 +48,6 @@ SOURCE = "error analysis"
 RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
 _TYPES = ("episodic", "semantic")
 _MOST_TOLD = 20
-_MOST_MESSAGES = 50
 _SAID_CHARS = 320
 _FAULT: dict[ErrorKind, str] = {
     "internal": "",
@@ -67,29 +59,21 @@ _VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”
 
 @dataclass(slots=True)
 class Trouble:
-    """An error, wherever it was met.
-
-    Attributes
-    ----------
-    error : str
-        As it was reported first.
-    messages : list of str
-        How it was reported, each once, at most 50; they differ in numbers, names and places.
-    failed, mended : list of Row
-        Episodes in which the error stayed, and episodes that say what helped.
-    faded : frozenset of str
-        Builds in which it was met, of episodes that are gone because they had faded.
-    ends : mapping of str to str
-        When builds were completed: a merged episode has the time of one of its builds only.
-    """
+    """An error, wherever it was met."""
 
     fingerprint: str
     error: str
-    messages: list[str] = field(default_factory=list)
+    """As it was reported first."""
+    varies: bool = False
+    """Whether it was reported in other words, too: these differ in numbers, names and places."""
     failed: list[Row] = field(default_factory=list)
+    """Episodes in which the error stayed."""
     mended: list[Row] = field(default_factory=list)
+    """Episodes that say what helped."""
     faded: frozenset[str] = frozenset()
+    """Builds in which it was met, of episodes that are gone because they had faded."""
     ends: Mapping[str, str] = field(default_factory=dict)
+    """When builds were completed: a merged episode has the time of one of its builds only."""
 
     @property
     def met_at(self) -> list[str]:
@@ -124,7 +108,7 @@ class Trouble:
     @property
     def name(self) -> str:
         """The error in one short line, without what differs from time to time."""
-        said = self.error if len(self.messages) < 2 else _VARIES.sub("…", self.error)
+        said = _VARIES.sub("…", self.error) if self.varies else self.error
         return cut(" ".join(said.split()), 200)
 
     @property
@@ -133,14 +117,19 @@ class Trouble:
         return kind_of(error_text([*self.mended, *self.failed][-1]))
 
     @property
+    def helped(self) -> tuple[str | None, Row | None]:
+        """What helped last, and the episode that says so."""
+        return next(((one, row) for row in reversed(self.mended) if (one := remedy_of(row))), (None, None))
+
+    @property
     def builds(self) -> frozenset[str]:
         """Those in which it was met."""
-        return self.faded.union(*map(evidence_of, self._met))
+        return self.faded | evidence_in(self._met)
 
     @property
     def stayed(self) -> frozenset[str]:
         """Those of them in which nothing helped."""
-        return frozenset[str]().union(*map(evidence_of, self.failed)).difference(*map(evidence_of, self.mended))
+        return evidence_in(self.failed) - evidence_in(self.mended)
 
 
 def troubles(rows: Sequence[Row]) -> list[Trouble]:
@@ -150,8 +139,7 @@ def troubles(rows: Sequence[Row]) -> list[Trouble]:
         for error in row.get("errors_encountered", ())[:1]:  # what follows is what the tool added to it
             message = error["message"]
             trouble = found.setdefault(failure_fingerprint(message), Trouble(failure_fingerprint(message), message))
-            if message not in trouble.messages and len(trouble.messages) < _MOST_MESSAGES:
-                trouble.messages.append(message)
+            trouble.varies |= message != trouble.error
             (trouble.failed if row.get("outcome") == "negative" else trouble.mended).append(row)
     return list(found.values())
 
@@ -189,27 +177,16 @@ def _said(text: str) -> str:
 
 
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
-    """Classify failures, and turn repeated ones into anti-patterns: what to avoid and what to do instead.
-
-    Deterministic, without a model; idempotent and safe to interrupt, like `learn_procedures`.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called between projects: once it returns true, the rest waits for the next run.
-    """
+    """Classify failures, and turn repeated ones into anti-patterns. Deterministic, without a model; idempotent and safe to interrupt."""
     result = _RUN.run(store, is_time_up)
-    return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
+    repeated = sorted(result.repeated, key=lambda error: (-error.builds, error.error))
+    return result.model_copy(update={"repeated": repeated[:_MOST_TOLD]})
 
 
 def _concluded(result: ErrorAnalysis, now: str, up_to_seq: int) -> ErrorsAnalysed:
     names = ("internal", "external", "configuration", "created", "updated")
     counts = {name: getattr(result, name) for name in names}
     return ErrorsAnalysed(applied_at=now, up_to_seq=up_to_seq, episodes=result.failures, superseded=0, **counts)
-
-
-def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
-    return sorted(errors, key=lambda error: (-error.builds, error.error))[:_MOST_TOLD]
 
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
@@ -223,10 +200,9 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
         if one := known.get(trouble.fingerprint):
             trouble.faded = one.kept
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
-    builds = view.reader.builds(scope[0]) if repeated else []
-    ends = {row["name"]: row.get("completed_at", "") for row in builds}
     for trouble in repeated:
-        trouble.ends = ends
+        builds = trouble.faded | evidence_in([*trouble.failed, *trouble.mended])
+        trouble.ends = {one: ended_at(view.reader, one, scope[0]) for one in builds}
     repeated = [trouble for trouble in repeated if is_lesson(trouble)]
     if any(trouble.fingerprint not in known for trouble in repeated):
         gone = reversed(deleted_of(deletions, scope, SOURCE))  # deletions by somebody take precedence
@@ -234,7 +210,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     wanted = [_lesson(trouble, scope, known.get(trouble.fingerprint)) for trouble in repeated]
     left = [one for what, one in known.items() if what not in {trouble.fingerprint for trouble in repeated}]
     found = reconcile(view, wanted, left, lapsed_text=RETIRED_TEXT, tags=["anti-pattern"])
-    kinds = Counter(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
+    kinds: Counter[str] = Counter(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
     told = [
         RepeatedError(
             error=trouble.name,
@@ -247,12 +223,10 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     ]
     result = ErrorAnalysis(
         failures=kinds.total(),
-        internal=kinds["internal"],
-        external=kinds["external"],
-        configuration=kinds["configuration"],
+        **kinds,
         created=len(found.made),
         updated=len(found.grown) + len(found.lapsed),
-        repeated=_most_frequent(told),
+        repeated=told,
         new_memory_ids=found.made,
     )
     return Plan(result, commits_of(scope[1], found.units), found.texts)
@@ -262,16 +236,16 @@ def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
     rows = in_order([*trouble.failed, *trouble.mended])
     last_first = [*reversed(trouble.failed), *reversed(trouble.mended)]
     tried, last = next(((one, row) for row in last_first if (one := tried_in(row))), (None, None))
-    helped, helper = _helped(trouble)
-    said = {"incorrect_approach": tried, "correct_approach": helped}
+    helped, helper = trouble.helped
     fields: dict[str, Any] = {
         **fields_of(rows, scope, SOURCE),
-        "content": _content(trouble, said, helper),
+        "content": _content(trouble, tried),
         "pattern": trouble.name,
         "outcome": "negative",
         "confidence": confidence_of(len(trouble.builds)),
         "category": f"{trouble.kind} error",
-        **said,
+        "incorrect_approach": tried,
+        "correct_approach": helped,
         "is_solved": True if trouble.is_mended and helped else None,
         "tags": shared_tags(rows, "anti-pattern"),
         "failure_fingerprint": trouble.fingerprint,
@@ -283,61 +257,40 @@ def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
     return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, quoted)
 
 
-def _helped(trouble: Trouble) -> tuple[str | None, Row | None]:
-    """Return what helped last, and the episode that says so."""
-    return next(((one, row) for row in reversed(trouble.mended) if (one := remedy_of(row))), (None, None))
-
-
 def is_lesson(trouble: Trouble) -> bool:
     """Return whether anything can be learned from an error: it is not over with nobody knowing why.
 
     A service that was down for a while works again, whatever is done meanwhile.
     """
     is_over = not (trouble.stayed or trouble.faded) or (trouble.is_mended and not trouble.came_back_at)
-    return _helped(trouble)[0] is not None or not is_over
+    return trouble.helped[0] is not None or not is_over
 
 
-def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | None) -> str:
-    text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
-    if trouble.is_mended and said["correct_approach"]:
-        mended = f"{ended(said['correct_approach'])} That mended it{dated({'occurred_at': trouble.mended_at})}: "
-        return whole_sentences(f"{mended}{text}", MAX_CONTENT_CHARS)
-    helped = f"What helped{dated(helper) if helper else ''}"
-    for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
+def _content(trouble: Trouble, tried: str | None) -> str:
+    helped, helper = trouble.helped
+    stayed = len(trouble.stayed)
+    if trouble.faded or (stayed == len(trouble.builds) and (trouble.came_back_at or trouble.is_mended)):
+        then = ""
+    elif stayed == len(trouble.builds):
+        then = ", and stayed each time"
+    else:
+        then = f", and stayed in {stayed:,} of them" if stayed else ", and was mended each time"
+    where = f"{counted(trouble.builds, [*trouble.failed, *trouble.mended])}{when(trouble.met_at)}"
+    text = f"“{trouble.name}” came up {where}{then}."
+    day = dated({"occurred_at": trouble.came_back_at or ""})
+    if day and not (trouble.is_mended and helped is not None):
+        text += f" It came back after {'runs that had passed' if helped is None else 'it had been mended'}{day}."
+    if trouble.is_mended and helped is None:
+        text += f" The run of {in_words(trouble.mended_at)} passed."
+    text += _FAULT[trouble.kind]
+    if trouble.is_mended and helped:
+        text = f"{ended(helped)} That mended it{dated({'occurred_at': trouble.mended_at})}: {text}"
+        return whole_sentences(text, MAX_CONTENT_CHARS)
+    for label, part in ((f"What helped{dated(helper) if helper else ''}", helped), ("Seen when", tried)):
         known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
         if len(text) + len(known) <= MAX_CONTENT_CHARS:
             text += known
     return whole_sentences(text, MAX_CONTENT_CHARS)
-
-
-def _came_up(trouble: Trouble) -> str:
-    is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
-    where = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}"
-    stayed = len(trouble.stayed)
-    if stayed == len(trouble.builds):
-        then = "" if trouble.came_back_at or trouble.is_mended else ", and stayed each time"
-    elif stayed:
-        then = f", and stayed in {stayed:,} of them"
-    else:
-        then = ", and was mended each time"
-    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}.{_return(trouble)}"
-
-
-def _return(trouble: Trouble) -> str:
-    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over; not where its remedy says so."""
-    day, is_known = dated({"occurred_at": trouble.came_back_at or ""}), _helped(trouble)[0] is not None
-    if trouble.is_mended and is_known:
-        return ""
-    said = f" It came back after {'it had been mended' if is_known else 'runs that had passed'}{day}." if day else ""
-    return f"{said} The run of {in_words(trouble.mended_at)} passed." if trouble.is_mended else said
-
-
-def _counted(evidence: frozenset[str], unit: str) -> str:
-    """Return the count in words: an episode without a build is an episode, and both together are cases."""
-    unbuilt = sum(key.startswith("memory ") for key in evidence)
-    if unbuilt and unit == "build":
-        unit = "episode" if unbuilt == len(evidence) else "case"
-    return f"{len(evidence):,} {unit}{'' if len(evidence) == 1 else 's'}"
 
 
 _READ_CHARS = 2_000

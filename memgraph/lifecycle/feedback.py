@@ -12,21 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.dedup.same import Words, fact_form, same_statements
-from memgraph.lifecycle.evidence.evidence import (
-    CONFIDENCE,
-    CONFIDENCE_AT_MOST,
+from memgraph.lifecycle.episodes import (
     Deletions,
+    IncrementalRun,
     Scope,
-    TimeIsUp,
-    evidence_of,
+    confidence_of,
+    evidence_in,
     in_order,
     is_true,
-    never,
     read_scope,
 )
-from memgraph.lifecycle.evidence.experience import IncrementalRun
-from memgraph.lifecycle.evidence.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
-from memgraph.lifecycle.run.runner import Plan, View, commits_of
+from memgraph.lifecycle.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
+from memgraph.lifecycle.run import Plan, TimeIsUp, View, commits_of, never
 from memgraph.model.agent_input import feedback_lines
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.records import phase_key
@@ -45,13 +42,7 @@ _RETIRED_TEXT = "The feedback behind this rule was withdrawn."
 
 
 def learn_from_feedback(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> FeedbackResult:
-    """Make rules of repeated comments on episodes. Deterministic, without a model; idempotent.
-
-    Parameters
-    ----------
-    is_time_up : callable, optional
-        Called between projects: once it returns true, the rest waits for the next run.
-    """
+    """Make rules of repeated comments on episodes. Deterministic, without a model; idempotent."""
     return _RUN.run(store, is_time_up)
 
 
@@ -98,13 +89,12 @@ def _lesson(group: Sequence[Comment], scope: Scope, of: Known | None) -> Lesson:
         "category": "user feedback",
         "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
         "correct_approach": f"what the user said: “{said}”",
-        "confidence": CONFIDENCE.get(len(rows), CONFIDENCE_AT_MOST) if len(rows) > LEAST_EPISODES else 0.6,
+        "confidence": confidence_of(len(rows)) if len(rows) > LEAST_EPISODES else 0.6,
         "tags": shared_tags(rows, "user-feedback"),
         "reason": "the user said the same about several episodes",
     }
     key = "\x1f".join(["feedback", scope[0] or "", scope[1] or "", rows[0]["id"], group[0].text])
-    seen = frozenset[str]().union(*map(evidence_of, rows))
-    return Lesson(key, fields, [row["id"] for row in reversed(rows)], seen, of)
+    return Lesson(key, fields, [row["id"] for row in reversed(rows)], evidence_in(rows), of)
 
 
 class Comment(NamedTuple):

@@ -16,27 +16,22 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
-from memgraph.diagnostics.reports import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
-from memgraph.lifecycle.collection.collect import collect
+from memgraph.lifecycle.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.contradictions.temporal import validate_facts
 from memgraph.lifecycle.counting.kept import PHASE as COUNTING
 from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates
-from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
-from memgraph.lifecycle.distillation.requests import request_orders
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.feedback import learn_from_feedback
-from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
-from memgraph.lifecycle.run.runner import Plan, carry_out, note
-from memgraph.lifecycle.run.usage import RunUsage
+from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.orders import PHASE as WORK_ORDERS
+from memgraph.lifecycle.orders import request_orders
+from memgraph.lifecycle.procedures import learn_procedures
+from memgraph.lifecycle.run import Plan, RunUsage, carry_out, counts_of, last_run, note, report_budget, reported
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
 from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
@@ -62,34 +57,19 @@ class _TimeIsUpError(Exception):
     """Leaves a phase between two of its commits; never propagates out of `sleep`."""
 
 
-def _ignore(_seq: int) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class SleepContext:
-    """Context of a phase.
-
-    Attributes
-    ----------
-    on_portion : callable
-        Records up to which event a phase that works in portions has come, so that it can be continued from there.
-    """
+    """What a phase is given; `on_portion` records how far one that works in portions has come, so that it is continued from there."""
 
     store: AgentMemoryStore
     model: LanguageModel | None
     until: float | None
-    on_portion: Callable[[int], None] = _ignore
+    on_portion: Callable[[int], None] = lambda _seq: None
     judge: Judge | None = None
 
     def is_time_up(self) -> bool:
         """Return whether the time is up."""
         return self.until is not None and time.monotonic() >= self.until
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Return the remaining seconds; None without a limit."""
-        return None if self.until is None else max(0.0, self.until - time.monotonic())
 
 
 class Phase(NamedTuple):
@@ -107,35 +87,26 @@ def _collect(context: SleepContext) -> Model:
     return collect(context.store, progress=between_batches)
 
 
-def _merge(context: SleepContext) -> Model:
-    return merge_near_duplicates(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
-
-
-def _merge_copies(context: SleepContext) -> Model:
-    return merge_copies(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
-
-
-def _compress(context: SleepContext) -> Model:
-    store = context.store
-    return compress(store, embedder=store.embedder, model=context.model, is_time_up=context.is_time_up)
-
-
 def _find_contradictions(context: SleepContext) -> Model:
-    return find_contradictions(context.store, seconds=context.seconds_left, judge=context.judge)
+    left = None if context.until is None else max(0.0, context.until - time.monotonic())
+    return find_contradictions(context.store, seconds=left, judge=context.judge)
 
 
 PHASES: tuple[Phase, ...] = (
-    Phase("temporal", lambda context: validate_facts(context.store, is_time_up=context.is_time_up)),
-    Phase("copies", _merge_copies),
-    Phase("near-duplicates", _merge),
-    Phase("compress", _compress),
-    Phase(COUNTING, lambda context: count_records(context.store, is_time_up=context.is_time_up)),
-    Phase("feedback", lambda context: learn_from_feedback(context.store, is_time_up=context.is_time_up)),
-    Phase("errors", lambda context: analyse_errors(context.store, is_time_up=context.is_time_up)),
-    Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),
+    Phase("temporal", lambda one: validate_facts(one.store, is_time_up=one.is_time_up)),
+    Phase("copies", lambda one: merge_copies(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion)),
+    Phase(
+        "near-duplicates",
+        lambda one: merge_near_duplicates(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion),
+    ),
+    Phase("compress", lambda one: compress(one.store, one.store.embedder, one.model, is_time_up=one.is_time_up)),
+    Phase(COUNTING, lambda one: count_records(one.store, is_time_up=one.is_time_up)),
+    Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
+    Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
+    Phase("procedures", lambda one: learn_procedures(one.store, is_time_up=one.is_time_up)),
     Phase("contradictions", _find_contradictions),
     Phase("collect", _collect),
-    Phase(WORK_ORDERS, lambda context: request_orders(context.store)),
+    Phase(WORK_ORDERS, lambda one: request_orders(one.store)),
 )
 
 
@@ -148,96 +119,65 @@ def sleep(
     judge: Judge | None = None,
     progress: Progress | None = None,
 ) -> SleepReport:
-    """Run sleep on a store: continue a run that was interrupted within the last day, else begin one.
+    """Run these phases, or continue a run that was interrupted within the last day, else begin one.
 
-    Parameters
-    ----------
-    phases : sequence of str, optional
-        Names from `PHASES`: only these run, in the order of `PHASES`; an interrupted run is left as it is.
-    max_seconds : float, optional
-        Nothing new begins after this time: the current step completes its commit; a compression completes without
-        asking the model. Default: no limit.
-    model : LanguageModel, optional
-        Words generalisations; no phase requires one.
-    judge : Judge, optional
-        Decides whether near memories contradict each other; else words do, and work orders ask.
-    progress : callable, optional
-        Called with (done, total) phases.
-
-    Raises
-    ------
-    InvalidInputError
-        A phase does not exist, or the time is not a number of seconds.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; completed work is kept, and the next sleep continues.
+    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes without asking the model.
     """
-    chosen = _chosen(checked(list[Name], phases, "phases"))
+    known = [phase.name for phase in PHASES]
+    for name in (names := checked(list[Name], phases, "phases")):
+        if name not in known:
+            raise InvalidInputError(f"must be one of {', '.join(known)}", field="phases", value=name)
+    chosen = [phase for phase in PHASES if phase.name in names]
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     with reported(store, "sleep") as notes:
-        report = _slept(store, chosen, max_seconds, model, judge, progress, notes)
+        began = time.monotonic()
+        carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
+        store.complete_begun()
+        store.check_graph()
+        context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
+        usage = RunUsage(lambda: (store.embedder, model))
+        usage.restart()
+        last, started_at = last_run(store.reader, SLEEP), store.now()
+        left = [phase.name for phase in PHASES if phase.name in last.get("phases_left", ())]
+        if left and days_between(last["started_at"], started_at) > _GONE_ON_WITH_DAYS:
+            left = []
+        elif left:
+            started_at = last["started_at"]
+        notes.resumed = bool(left) and not chosen
+        todo = chosen or [phase for phase in PHASES if not left or phase.name in left]
+        reports: list[PhaseReport] = []
+        for number, phase in enumerate(todo):
+            if progress:
+                progress(number, len(todo))
+            notes.phase, notes.left = phase.name, [other.name for other in todo[number:]]
+            if context.is_time_up():
+                break
+            after = left if chosen else [other.name for other in todo[number + 1 :]]
+            reports.append(_advance(context, phase, started_at, after, is_of_run=not chosen))
+            notes.counts |= {f"{phase.name}.{name}": number for name, number in reports[-1].counts.items()}
+            notes.changed += reports[-1].changed
+            if not reports[-1].complete:
+                break
+            notes.phases.append(phase.name)
+        notes.left = [phase.name for phase in todo[sum(report.complete for report in reports) :]]
+        report = SleepReport(
+            started_at=started_at,
+            resumed=notes.resumed,
+            phases=reports,
+            left=notes.left,
+            changed=sum(report.changed for report in reports),
+            complete=not notes.left,
+            seconds=round(time.monotonic() - began, 3),
+            usage=usage.total(),
+        )
     report_budget(store, report.usage)
     return report
 
 
-def _slept(
-    store: AgentMemoryStore,
-    chosen: Sequence[Phase],
-    max_seconds: float | None,
-    model: LanguageModel | None,
-    judge: Judge | None,
-    progress: Progress | None,
-    notes: RunNotes,
-) -> SleepReport:
-    began = time.monotonic()
-    carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
-    store.complete_begun()
-    store.check_graph()
-    context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
-    usage = RunUsage(lambda: (store.embedder, model))
-    usage.restart()
-    started_at, left = _unfinished(store)
-    is_gone_on_with = bool(left) and not chosen
-    if not left:
-        started_at = store.now()
-    notes.resumed = is_gone_on_with
-    todo = chosen or [phase for phase in PHASES if not left or phase.name in left]
-    reports: list[PhaseReport] = []
-    for number, phase in enumerate(todo):
-        if progress:
-            progress(number, len(todo))
-        notes.phase, notes.left = phase.name, [other.name for other in todo[number:]]
-        if context.is_time_up():
-            break
-        after = left if chosen else [other.name for other in todo[number + 1 :]]
-        reports.append(_advance(context, phase, started_at, after, is_of_run=not chosen))
-        notes.counts |= {f"{phase.name}.{name}": number for name, number in reports[-1].counts.items()}
-        notes.changed += reports[-1].changed
-        if not reports[-1].complete:
-            break
-        notes.phases.append(phase.name)
-    undone = [phase.name for phase in todo[sum(report.complete for report in reports) :]]
-    notes.left = undone
-    return SleepReport(
-        started_at=started_at,
-        resumed=is_gone_on_with,
-        phases=reports,
-        left=undone,
-        changed=sum(report.changed for report in reports),
-        complete=not undone,
-        seconds=round(time.monotonic() - began, 3),
-        usage=usage.total(),
-    )
-
-
 def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepReport | None:
-    """Sleep for a few seconds if the setting ``sleep_trigger`` asks for it and it is due; None if not.
+    """Sleep for a few seconds if ``sleep_trigger`` asks for it and it is due, or at once; None if not.
 
     A failure is only logged, since the preceding write has succeeded.
-
-    Parameters
-    ----------
-    at_once : bool
-        Whether it is due now (the user was dissatisfied), without waiting for five new episodes.
     """
     if store.config.sleep_trigger != "auto":
         return None
@@ -258,55 +198,31 @@ def episodes_since(store: AgentMemoryStore) -> int:
         return int((index.memories() & is_episode & (index.column("seq") > slept)).sum())
 
 
-def _chosen(names: Sequence[str]) -> list[Phase]:
-    known = {phase.name: phase for phase in PHASES}
-    for name in names:
-        if name not in known:
-            raise InvalidInputError(f"must be one of {', '.join(known)}", field="phases", value=name)
-    return [phase for phase in PHASES if phase.name in names]
-
-
-def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
-    """Return when a recently interrupted run began, and its remaining phases; ("", []) if there is none."""
-    row = last_run(store.reader, SLEEP)
-    left = [phase.name for phase in PHASES if phase.name in row.get("phases_left", ())]
-    if not left or days_between(row["started_at"], store.now()) > _GONE_ON_WITH_DAYS:
-        return "", []
-    return row["started_at"], left
-
-
 def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[str], *, is_of_run: bool) -> PhaseReport:
     """Run one phase, and record the run's progress."""
     store, began = context.store, time.monotonic()
     through_seq = store.reader.index.offset.seq
-    result: Model | None = None
-
     again = [phase.name, *after] if is_of_run else after
 
-    def on_portion(seq: int) -> None:
-        advance(seq, left=again)
+    def advance(seq: int, *, left: list[str] = again, changed: int = 0, complete: bool = True) -> None:
+        progress = {"phase": phase.name, "complete": complete, "through_seq": seq, "changed": changed, "left": left}
+        note(store, lambda view: SleepAdvanced(started_at=started_at, advanced_at=view.now, **progress))
 
-    def advance(seq: int, *, left: list[str], changed: int = 0, complete: bool = True) -> None:
-        advanced = partial(
-            SleepAdvanced,
-            started_at=started_at,
-            phase=phase.name,
-            complete=complete,
-            through_seq=seq,
-            changed=changed,
-            left=left,
-        )
-        note(store, lambda view: advanced(advanced_at=view.now))
-
+    result: Model | None = None
     try:
-        result = phase.run(replace(context, on_portion=on_portion))
+        result = phase.run(replace(context, on_portion=advance))
         is_complete = bool(getattr(result, "complete", True))
     except _TimeIsUpError:
         is_complete = False
     except MemGraphError as error:
-        _note_failure(store, phase, started_at, error)
+        said = shortened(error.loggable, _MOST_OF_ERROR)
+        with suppress(MemGraphError):  # recorded if the store can be written
+            note(
+                store, lambda view: SleepFailed(started_at=started_at, phase=phase.name, error=said, failed_at=view.now)
+            )
         raise
-    changed = _changed_since(store, through_seq)
+    written = (one for one in store.reader.events_after(through_seq) if one.actor == "system" != one.write_scope)
+    changed = list(dict.fromkeys(memory_id for event in written for memory_id in event.payload.memory_ids()))
     advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
         name=phase.name,
@@ -316,24 +232,4 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         seconds=round(time.monotonic() - began, 3),
         complete=is_complete,
         notice=getattr(result, "notice", None),
-    )
-
-
-def _note_failure(store: AgentMemoryStore, phase: Phase, started_at: str, error: MemGraphError) -> None:
-    """Record that a phase failed, if the store can be written."""
-    said = shortened(error.loggable, _MOST_OF_ERROR)
-    failed = partial(SleepFailed, started_at=started_at, phase=phase.name, error=said)
-    with suppress(MemGraphError):
-        note(store, lambda view: failed(failed_at=view.now))
-
-
-def _changed_since(store: AgentMemoryStore, seq: int) -> list[str]:
-    """Return the memories that the lifecycle changed, created or linked after an event, in order, each once."""
-    return list(
-        dict.fromkeys(
-            one
-            for event in store.reader.events_after(seq)
-            if event.actor == "system" and event.write_scope != "system"
-            for one in event.payload.memory_ids()
-        )
     )

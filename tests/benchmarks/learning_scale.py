@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 import numpy as np
 
 from memgraph import MemGraph
-from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.lessons import compress
 from memgraph.testing import FakeEmbedder
 from tests.benchmarks import child
 from tests.benchmarks.data import AGENTS, DIMENSION, SEED, Memory

@@ -21,7 +21,7 @@ from memgraph.interfaces.agents.connecting.change import Part
 from memgraph.interfaces.agents.connecting.files import OwnFiles
 from memgraph.interfaces.agents.connecting.receipt import Options, Receipt
 from memgraph.interfaces.cli.group import cli
-from memgraph.lifecycle.distillation.orders import MAX_ASKED
+from memgraph.lifecycle.orders import MAX_ASKED
 from tests.tables import break_database
 
 INPUTS = Path(__file__).parents[1] / "fixtures" / "inputs"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.lessons import compress
 
 TOPICS = {topic: [f"{topic}{n}" for n in range(5)] for topic in "abcd"}
 MIXED = [tag for tags in TOPICS.values() for tag in tags[:2]]

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals
+from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.procedures import approve_proposal, learn_procedures, list_proposals
 from memgraph.model.events.records import FADED
 from memgraph.model.results.learning import COUNTING_SOURCE, FEEDBACK_SOURCE, MADE_BY_SLEEP
 

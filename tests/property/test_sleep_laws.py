@@ -75,7 +75,7 @@ def test_a_sleep(drawn: list[dict[str, Any]], has_vectors: bool, stopped_after: 
     with opened(drawn, embedder) as store:
         asked = iter(range(stopped_after))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("memgraph.lifecycle.run.runner._MOST_IN_A_COMMIT", 1)
+            patch.setattr("memgraph.lifecycle.run._MOST_IN_A_COMMIT", 1)
             sleep(store, phases=["near-duplicates"], max_seconds=0)
             patch.setattr(sleep.__globals__["SleepContext"], "is_time_up", lambda _context: next(asked, None) is None)
             sleep(store)

@@ -13,10 +13,7 @@ from memgraph.errors import SourceError
 from memgraph.extraction.llm.asking import cautious_tokens
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.interfaces.refusals import one_source
-from memgraph.lifecycle.distillation.orders import MAX_ASKED, sheet_of
-from memgraph.lifecycle.distillation.requests import order_for
-from memgraph.lifecycle.distillation.sessions import subjects_of
-from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, Subject
+from memgraph.lifecycle.orders import MAX_ASKED, MAX_EXCERPT_CHARS, Subject, order_for, sheet_of, subjects_of
 from memgraph.model.base import Count, Model
 from memgraph.text import lazy_re as re
 

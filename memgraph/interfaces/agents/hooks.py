@@ -21,7 +21,7 @@ from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.interfaces.operations import Caller
 from memgraph.interfaces.operations.operation import Call
 from memgraph.interfaces.operations.tracing import memory_span
-from memgraph.lifecycle.distillation.orders import MAX_ASKED
+from memgraph.lifecycle.orders import MAX_ASKED
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import SESSION_SECTIONS, PromptSection, RetrievalResult
 

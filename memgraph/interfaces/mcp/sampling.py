@@ -21,7 +21,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from memgraph.interfaces.operations import Answer
-from memgraph.lifecycle.distillation.orders import MAX_ASKED
+from memgraph.lifecycle.orders import MAX_ASKED
 from memgraph.logs import logger_of
 
 _logger = logger_of(__name__)

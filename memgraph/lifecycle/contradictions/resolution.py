@@ -23,7 +23,7 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
-from memgraph.lifecycle.evidence.reconcile import linked_to
+from memgraph.lifecycle.reconcile import linked_to
 from memgraph.model.base import Name, checked
 from memgraph.model.events.memories import MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
 from memgraph.model.link import Link, in_order, since

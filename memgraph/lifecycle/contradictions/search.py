@@ -26,10 +26,19 @@ from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
 from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, ended, is_decided, linked, replaces
 from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, in_force, near
-from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
-from memgraph.lifecycle.evidence.reconcile import linked_to
-from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Plan, View, account, added, carry_out, commits_by_task
+from memgraph.lifecycle.episodes import COMPRESSION_SOURCE
+from memgraph.lifecycle.reconcile import linked_to
+from memgraph.lifecycle.run import (
+    Plan,
+    View,
+    Watch,
+    account,
+    added,
+    carry_out,
+    changes_after,
+    commits_by_task,
+    last_run,
+)
 from memgraph.logs import logger_of
 from memgraph.model.base import Seconds, checked
 from memgraph.model.events.memories import (

@@ -15,9 +15,7 @@ import numpy as np
 
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import ended, is_decided, linked, still_open
-from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
-from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
+from memgraph.lifecycle.run import Commit, Plan, TimeIsUp, View, added, carry_out, commits_by_task, last_run, never
 from memgraph.model.events.records import phase_key
 from memgraph.model.link import since
 from memgraph.model.results.learning import TemporalResult

@@ -12,10 +12,9 @@ import numpy as np
 
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import HOT_SPOT, KNOWS, MENDED, REVERTED, TOGETHER, Change, Counted, FileChange
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, TimeIsUp, confidence_of, never, shared_context
-from memgraph.lifecycle.evidence.reconcile import NOT_COUNTED, Known, Lesson, invalidated, reconcile
-from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Plan, View, carry_out, commits_of
+from memgraph.lifecycle.episodes import LEAST_BUILDS, confidence_of, shared_context
+from memgraph.lifecycle.reconcile import NOT_COUNTED, Known, Lesson, invalidated, reconcile
+from memgraph.lifecycle.run import Plan, TimeIsUp, View, carry_out, commits_of, last_run, never
 from memgraph.model.events.records import phase_key
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MEMORY_TYPES, Entity

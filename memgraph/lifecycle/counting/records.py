@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, confidence_of
+from memgraph.lifecycle.episodes import LEAST_BUILDS, confidence_of
 
 MOST_IDS = 50
 """Maximum number of ids that a rule lists as evidence, and as counterexamples: the newest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.evidence.evidence import revised
+from memgraph.lifecycle.reconcile import revised
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.memory import COMMIT_FIELDS, AgentMemory, StoredMemory, id_of, no_attempt

@@ -34,9 +34,21 @@ from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.dedup.merge import NEAR_DUPLICATE, SAME_TEXT, joined, merge_writes
 from memgraph.lifecycle.dedup.same import is_equal, same, stands_for_both
-from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
-from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out, commits_by_task
+from memgraph.lifecycle.run import (
+    MOST_EVENTS,
+    Changes,
+    Commit,
+    Plan,
+    TimeIsUp,
+    View,
+    Watch,
+    added,
+    carry_out,
+    changes_after,
+    commits_by_task,
+    last_run,
+    never,
+)
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import canonical_name

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE, PIN_SOURCE
-from memgraph.lifecycle.evidence.trials import task_of
+from memgraph.lifecycle.episodes import task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import in_order

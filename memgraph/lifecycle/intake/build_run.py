@@ -25,8 +25,8 @@ from memgraph.extraction.rules.findings import MAX_FILES
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.dedup.near_duplicates import of_scope
-from memgraph.lifecycle.evidence.evidence import strictness
-from memgraph.lifecycle.evidence.reconcile import linked_to
+from memgraph.lifecycle.episodes import strictness
+from memgraph.lifecycle.reconcile import linked_to
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
 from memgraph.model.events.memories import MemoryRevised, RecordPatch

@@ -13,18 +13,23 @@ from memgraph.config import ConsolidationConfig
 from memgraph.errors import InvalidInputError, ModelMismatchError
 from memgraph.extraction.llm.extractor import ModelExtractor, default_extractor
 from memgraph.extraction.rules.extractor import RuleExtractor
-from memgraph.lifecycle.collection.collect import collect
-from memgraph.lifecycle.collection.landmarks import is_landmark
+from memgraph.lifecycle.collect import collect, is_landmark
 from memgraph.lifecycle.dedup.near_duplicates import near_to
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.evidence.reconcile import linked_to
-from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, with_fields
 from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
-from memgraph.lifecycle.run.embedding import vectors_of
-from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
-from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
-from memgraph.lifecycle.run.usage import RunUsage
+from memgraph.lifecycle.lessons import builds_since, compress
+from memgraph.lifecycle.reconcile import linked_to
+from memgraph.lifecycle.run import (
+    PacedEmbedding,
+    RunUsage,
+    TimeLimit,
+    Timer,
+    counts_of,
+    report_budget,
+    reported,
+    vectors_of,
+)
 from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope
@@ -235,7 +240,7 @@ class ConsolidationPipeline:
             return CompressionResult(notice=_SWITCHED_OFF)
         with reported(self._store, "compress") as notes:
             errors = analyse_errors(self._store)  # errors of several builds, which `compress` leaves to it
-            result = compress(self._store, embedder=self._embedder, model=self.language_model)
+            result = compress(self._store, self._embedder, self.language_model)
             collected = collect(self._store)
             result = result.model_copy(
                 update={

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from memgraph.errors import EmbeddingError
 from memgraph.extraction.readers import Reader, SourceRecord
 from memgraph.lifecycle.intake.consolidate import ConsolidationPipeline
-from memgraph.lifecycle.run.reporting import report_budget
+from memgraph.lifecycle.run import report_budget
 from memgraph.logs import logger_of
 from memgraph.model.events.records import SourceRead
 from memgraph.model.ids import natural_id

@@ -14,7 +14,7 @@ from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described
 from memgraph.lifecycle.dedup.merge import united
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, redacted, settle
-from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.run import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked

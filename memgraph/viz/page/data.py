@@ -15,7 +15,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError
 from memgraph.fold.history import KINDS, History, Life, is_undated, task_of_build, type_of
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.evidence.trials import is_trial
+from memgraph.lifecycle.episodes import is_trial
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore

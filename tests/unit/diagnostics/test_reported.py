@@ -22,7 +22,7 @@ from memgraph.errors import BusyError, StorageError
 from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
 from memgraph.journal.sql import SQLite
-from memgraph.lifecycle.run.reporting import report_budget, report_orders
+from memgraph.lifecycle.run import report_budget, report_orders
 from memgraph.model.model_usage import ModelUsage
 from memgraph.model.results.learning import OrdersResult
 from memgraph.retrieval.version import ranking_of

@@ -11,7 +11,7 @@ import pytest
 from memgraph.extraction.readers import CiLogReader, JunitReader
 from memgraph.lifecycle import ingest
 from memgraph.lifecycle.errors import SOURCE, analyse_errors, remedy_of, tried_in
-from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.lessons import compress
 from memgraph.model.events.earlier import attempt_in
 
 Store = Any

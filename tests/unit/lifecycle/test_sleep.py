@@ -175,7 +175,7 @@ def test_a_kill_between_portions_does_not_change_the_result(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._PORTION", 4)
-    monkeypatch.setattr("memgraph.lifecycle.run.runner._MOST_IN_A_COMMIT", 1)
+    monkeypatch.setattr("memgraph.lifecycle.run._MOST_IN_A_COMMIT", 1)
     words = ["", "!", ". The cellar is damp", ", please", ". The cellar is damp. It smells"]
     texts = [
         f"The {what} of the shop is counted by hand at night{words[n % 5]}"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.lifecycle.episodes import COMPRESSION_SOURCE as COMPRESSION
 from memgraph.lifecycle.errors import SOURCE as ERROR_ANALYSIS
-from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
-from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES
+from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.procedures import SOURCE as PROCEDURES
 from memgraph.model.results.learning import COUNTING_SOURCE, FEEDBACK_SOURCE, MADE_BY_SLEEP
 from memgraph.privacy import OWNER
 

@@ -21,7 +21,7 @@ from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions.temporal import stated_end
-from memgraph.lifecycle.evidence.evidence import when
+from memgraph.lifecycle.episodes import when
 from memgraph.lifecycle.intake import observations
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.retrieval.stages.time_phrases import spans_in

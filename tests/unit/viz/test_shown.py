@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memgraph import InvalidInputError, MemoryRetrieval
-from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.lessons import compress
 from memgraph.model.memory import StoredMemory
 from memgraph.testing import FakeClock
 from memgraph.viz.export import node_link, shown_graph

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.index.index import Index
-from memgraph.lifecycle.collection.landmarks import Company, is_landmark
+from memgraph.lifecycle.collect import Company, is_landmark
 from tests.growth import STEP, assert_grows_linearly
 
 

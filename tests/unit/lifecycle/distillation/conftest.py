@@ -20,7 +20,7 @@ def returned() -> list[dict[str, Any]]:
 def ordered(store: Any, returned: list[dict[str, Any]]) -> Callable[..., Any]:
     """Store the memories, sleep, and return the open work orders."""
     from memgraph.lifecycle import sleep
-    from memgraph.lifecycle.distillation.orders import work_orders
+    from memgraph.lifecycle.orders import work_orders
 
     def make(memories: list[dict[str, Any]] | None = None) -> Any:
         store.insert_memories(returned if memories is None else memories)

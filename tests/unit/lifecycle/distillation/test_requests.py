@@ -10,11 +10,8 @@ import pytest
 
 from memgraph.extraction.readers import SavedGitLogReader
 from memgraph.lifecycle import find_contradictions, ingest, sleep
-from memgraph.lifecycle.distillation.answers import answer_order
-from memgraph.lifecycle.distillation.orders import work_orders
-from memgraph.lifecycle.distillation.requests import request_sessions
-from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of
-from memgraph.lifecycle.evidence.experience import changed_scopes, read_experience
+from memgraph.lifecycle.answers import answer_order
+from memgraph.lifecycle.orders import MAX_EXCERPT_CHARS, excerpt_of, work_orders
 from memgraph.model.events.records import BuildConsolidated
 from tests.unit.lifecycle.distillation.stories import episode, failure, fix, statement
 
@@ -116,24 +113,37 @@ def test_an_open_contradiction_is_asked_about_with_the_older_side_first(store: A
     assert work_orders(store) == [], "it is decided"
 
 
-def test_a_community_without_a_lesson_is_a_subject_and_one_with_a_lesson_is_not(store: Any) -> None:
+LEARNING = ["compress", "errors", "work-orders"]
+
+
+def test_a_community_without_a_lesson_is_asked_about_once(store: Any) -> None:
+    unlike = ["Part 1 of the release took long", "The archive was signed twice", "Nobody had tagged it"]
     tagged = [
-        episode(day, f"Part {day} of the release took long", "negative", tags=["release", "slow"]) for day in (1, 2, 3)
+        episode(day, said, "negative", tags=["release", "slow"], errors_encountered=[])
+        for day, said in enumerate(unlike, start=1)
     ]
-    store.insert_memories([{**one, "errors_encountered": []} for one in tagged])
+    store.insert_memories(tagged)
+    sleep(store, phases=["work-orders"])
+    assert work_orders(store) == [], "compression may yet find a lesson"
+    store.insert_memory(episode(4, "The office plant died", "negative", errors_encountered=[]))
+    sleep(store, phases=LEARNING)
+    [order] = work_orders(store)
+    assert (order.kind, order.value, len(order.subject_ids)) == ("community", 0.4, 3)
+    sleep(store, phases=LEARNING)
+    assert work_orders(store) == [order]
 
-    def subjects() -> list[Any]:
-        reader = store.reader
-        with reader.frozen():
-            scopes = changed_scopes(reader, store.now(), {})
-            return list(communities_without_lesson(read_experience(reader, scopes, store.now())))
 
-    [subject] = subjects()
-    assert (subject.kind, subject.value, len(subject.subject_ids)) == ("community", 0.4, 3)
-    assert request_sessions(store, [subject]).requested == 1
-    assert request_sessions(store, [subject]).candidates == 0
-    if sleep(store, phases=["compress"]).changed:  # else the rules state no lesson of it
-        assert subjects() == []
+@pytest.mark.parametrize("message", [None, "the disk is full"], ids=["a generalisation", "an anti-pattern"])
+def test_a_community_that_was_learned_from_is_not_asked_about(store: Any, message: str | None) -> None:
+    met = [{"type": "E", "message": message}] if message else []
+    own = {"tags": ["auth", "jwt"], "errors_encountered": met}
+    story = [episode(day, f"Attempt {day} at jwt failed with E{day}", "negative", **own) for day in (1, 2, 3)]
+    store.insert_memories(story)
+    for number in range(3):
+        sleep(store, phases=LEARNING)
+        assert store.query_by_type("semantic"), "it was learned from"
+        assert work_orders(store) == []
+        store.insert_memory(episode(9, f"Letter {number} was sent", "positive", errors_encountered=[]))
 
 
 def test_the_most_valuable_come_first_and_a_day_has_a_budget(open_store: Any, clock: Any) -> None:

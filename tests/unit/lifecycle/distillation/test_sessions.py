@@ -13,8 +13,7 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import NotFoundError
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.lifecycle.distillation.requests import FIRST_PARTS
-from memgraph.lifecycle.distillation.sessions import LONG_EVENTS
+from memgraph.lifecycle.orders import FIRST_PARTS, LONG_EVENTS
 from memgraph.testing import FakeExtractor
 
 TOKEN = "ghp_" + "a1B2" * 9

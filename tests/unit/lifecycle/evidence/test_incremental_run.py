@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.procedures import learn_procedures
 
 
 @pytest.mark.parametrize("context", [{"task_id": "open-work"}, {"project_id": "shop"}], ids=["task", "project"])

@@ -14,12 +14,12 @@ import pytest
 
 import memgraph
 from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.lifecycle import lessons as compressing
+from memgraph.lifecycle import reconcile as reconciling
+from memgraph.lifecycle import run as runner
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.evidence import reconcile as reconciling
-from memgraph.lifecycle.generalisation import compress as compressing
-from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.lifecycle.run import runner
+from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.procedures import learn_procedures
 from memgraph.model.events.earlier import attempt_in
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.records import FADED

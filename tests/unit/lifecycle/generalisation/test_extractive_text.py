@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.generalisation.lessons import by_centrality, counted, generalised, said_again, title_of
+from memgraph.lifecycle.episodes import counted
+from memgraph.lifecycle.lessons import by_centrality, generalised, said_again, title_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.earlier import attempt_in
 
@@ -21,7 +22,7 @@ def row(content: str, *tags: str, **fields: Any) -> Row:
 def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str | None:
     evidence = frozenset(f"b{n}" for n in range(builds))
     times = sorted(one["occurred_at"] for one in episodes)
-    return generalised(list(episodes), outcome, counted(evidence, episodes), times=times, **told)
+    return generalised(list(episodes), outcome, counted(evidence, episodes), times=times, **told)[0]
 
 
 class TestTheSame:

@@ -10,8 +10,14 @@ import pytest
 
 from memgraph import MemGraph
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.lifecycle.procedures.learning import LATER_SUCCESSES, learn_procedures
-from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
+from memgraph.lifecycle.procedures import (
+    LATER_SUCCESSES,
+    approve_proposal,
+    learn_procedures,
+    list_proposals,
+    reject_proposal,
+    reopen_proposal,
+)
 from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, UNCONVINCING
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.procedures.procedure_mining import common_way, follows, listed, rendered, step_of, steps_of
+from memgraph.lifecycle.procedures import common_way, follows, listed, rendered, step_of, steps_of
 
 ways = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), min_size=1, max_size=6)
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.errors import MemGraphError
-from memgraph.lifecycle.run.changes import Changes, Watch, changes_after
-from memgraph.lifecycle.run.runner import ATTEMPTS, Commit, Plan, View, carry_out
+from memgraph.lifecycle.run import ATTEMPTS, Changes, Commit, Plan, View, Watch, carry_out, changes_after
 from memgraph.model.events.records import AccessRecorded
 from memgraph.model.memory import SemanticMemory
 from memgraph.testing import FakeEmbedder

@@ -12,7 +12,7 @@ import pytest
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemGraph
 from memgraph.errors import BackupError, InvalidInputError, NotFoundError, StorageError
-from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.lessons import compress
 from memgraph.model.events.records import FADED
 from memgraph.model.timestamps import to_iso
 from memgraph.store.compaction import compact

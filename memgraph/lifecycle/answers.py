@@ -14,10 +14,9 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.distillation.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order
-from memgraph.lifecycle.distillation.subjects import text_shown
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
-from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order, text_shown
+from memgraph.lifecycle.run import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Actor
@@ -68,28 +67,9 @@ def answer_order(
 
     Secrets are removed first. A statement that is malformed or that the order's excerpt does not support is refused, and the result
     says why. The order then stays open for their corrections, at most `MAX_ATTEMPTS` times; statements that it has already are left
-    out. If all statements are refused at first, nothing is stored. A verdict on a contradiction is carried out as by
-    `resolve_contradiction` and `dismiss_contradiction`, in the same commit. Idempotent: an order that was answered before returns the
-    result of that answer.
-
-    Parameters
-    ----------
-    answered_by : str
-        Name of the agent or person.
-    trust_class : str
-        Trust in whoever answered. The memories have this one, or the order's if that is lower.
-
-    Raises
-    ------
-    NotFoundError
-        There is no such order, or it is withheld; nothing is stored.
-    UnsupportedClaimError
-        None of the statements can be accepted, and none was before; the error says why. Nothing is stored.
-    InvalidInputError
-        The answer is malformed as a whole, the order was skipped or has another verdict, or the verdict would replace a memory that is
-        trusted more; nothing is stored.
-    ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
+    out. If all are refused at first, nothing is stored. A verdict on a contradiction is carried out in the same commit. Idempotent:
+    an order that was answered before returns the result of that answer. The memories have the trust class of whoever answers, or the
+    order's if that is lower.
     """
     answered_by = checked(Name, answered_by, "answered_by")
     trust_class = checked(TrustClass, trust_class, "trust_class")
@@ -147,15 +127,7 @@ def answer_order(
 def skip_order(
     store: AgentMemoryStore, order_id: str, *, reason: str | None = None, actor: Actor = "user"
 ) -> WorkOrder:
-    """Close a work order without an answer; it is not made again. Idempotent.
-
-    Raises
-    ------
-    NotFoundError
-        There is no such order, or it is withheld.
-    InvalidInputError
-        It was answered.
-    """
+    """Close a work order without an answer; it is not made again. Idempotent."""
     reason = checked(Prose | None, reason, "reason")
     with store.exclusive():
         order = known_order(store, order_id)

@@ -15,34 +15,25 @@ continues. What becomes of a memory that was derived is decided here, for all of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.evidence.evidence import (
-    Deletions,
-    Scope,
-    evidence_of,
-    is_true,
-    revision,
-    shared_context,
-    sources_of,
-    strictness,
-    unlinked,
-)
-from memgraph.lifecycle.run.runner import View
+from memgraph.lifecycle.episodes import Deletions, Scope, evidence_in, is_true, linked_ids, shared_context, strictness
+from memgraph.lifecycle.run import View
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
+from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.events.records import FADED
 from memgraph.model.ids import source_id
-from memgraph.model.memory import AgentMemory, SemanticMemory, StoredMemory
+from memgraph.model.memory import AgentMemory, SemanticMemory, StoredMemory, id_of
 from memgraph.ports import Row
-from memgraph.store.commit.records import Write
+from memgraph.store.commit.records import Write, patch, record_of
 from memgraph.store.query import Reader
 
+_MOST_AGENTS = 50
 MOST_LINKED = 200
 """Maximum number of episodes linked as evidence: those linked already first."""
 NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
@@ -60,24 +51,18 @@ IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archiv
 
 
 class Known(NamedTuple):
-    """A derived memory as it is.
-
-    Attributes
-    ----------
-    members, lost, faded : frozenset of str
-        Its evidence; those of it that were withdrawn, and those that were deleted because they had faded.
-    kept : frozenset of str
-        The builds that only the faded ones told.
-    gone : {"", "collected", "deleted"}
-        Empty while it exists; else whether it was deleted because it had faded, or by a user or agent.
-    """
+    """A derived memory as it is, with its evidence."""
 
     row: Row
     members: frozenset[str]
     lost: frozenset[str] = frozenset()
+    """Of its evidence, what was withdrawn."""
     faded: frozenset[str] = frozenset()
+    """Of its evidence, what was deleted because it had faded."""
     kept: frozenset[str] = frozenset()
+    """The builds that only the faded ones told."""
     gone: str = ""
+    """Empty while it exists; else whether it was "collected", because it had faded, or "deleted" by a user or agent."""
 
     @property
     def id(self) -> str:
@@ -97,49 +82,29 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A derived memory that is wanted.
-
-    Attributes
-    ----------
-    key : str
-        Of it the id of a new one is made.
-    fields : mapping
-        Its fields; they have its content, unless `worded` returns that.
-    evidence : sequence of str
-        The memories that it is derived from, those to be linked first in front.
-    seen : frozenset of str
-        The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it.
-    of : Known or None
-        The one that it continues.
-    quotes : collection of str or None
-        Memories that it quotes; None: the same as before.
-    besides : sequence of str
-        Memories that are linked as its evidence whatever their number.
-    replaces : sequence of Known
-        Those that it supersedes.
-    worded : callable or None
-        Returns its content where its `pattern` is new.
-    also : callable or None
-        Returns more events of a memory that is made or changed.
-    is_due : bool
-        Whether these events are to be written even if nothing else has changed.
-    """
+    """A derived memory that is wanted."""
 
     key: str
+    """Of it the id of a new one is made."""
     fields: Mapping[str, Any]
     evidence: Sequence[str]
+    """The memories that it is derived from, those to be linked first in front."""
     seen: frozenset[str] = frozenset()
+    """The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it."""
     of: Known | None = None
+    """The one that it continues."""
     quotes: Collection[str] | None = ()
+    """Memories that it quotes; None: the same as before."""
     besides: Sequence[str] = ()
+    """Memories that are linked as its evidence whatever their number."""
     replaces: Sequence[Known] = ()
     worded: Callable[[], str] | None = None
+    """Returns its content where its `pattern` is new. Default: the fields have it."""
     also: Callable[[AgentMemory], Sequence[Write]] | None = None
+    """Returns more events of a memory that is made or changed."""
     is_due: bool = False
+    """Whether these events are to be written even if nothing else has changed."""
     kind: type[AgentMemory] = SemanticMemory
-
-
-Lapse = Callable[[Known], Mapping[str, Any] | None]
 
 
 @dataclass(slots=True)
@@ -152,6 +117,28 @@ class Reconciled:
     grown: list[str] = field(default_factory=list)
     lapsed: list[str] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)
+
+
+def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
+    """Return the event that changes a memory from one state to another."""
+    now = after.updated_at or ""
+    old = sparse(vars(record_of(before, now=now, max_relevance=float("inf"))))
+    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+    return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
+
+
+def revision(before: AgentMemory, fields: Mapping[str, Any], now: str) -> list[Payload]:
+    """Return the event that gives a memory these fields; none if only its time of update would differ."""
+    event = revised(before, before.model_copy(update={**fields, "updated_at": now}))
+    is_same = not event.cleared and set(sparse(event.changed.model_dump())) <= {"updated_at"}  # type: ignore[attr-defined]
+    return [] if is_same else [event]
+
+
+def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
+    """Yield the events that remove a memory's links of derivation from some others."""
+    for one in source_ids:
+        yield MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
+        yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)
 
 
 def has_lapsed(row: Row) -> bool:
@@ -173,27 +160,26 @@ def fields_of(rows: Sequence[Row], scope: Scope, source: str) -> dict[str, Any]:
     }
 
 
+def shared(rows: Sequence[Row], *names: str) -> list[str]:
+    """Return the entries of these lists that more than half of the episodes have, the most frequent first."""
+    counts = Counter(value for row in rows for value in {value for name in names for value in row.get(name, ())})
+    return [one for one, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
+
+
 def shared_tags(rows: Sequence[Row], *own: str) -> list[str]:
-    """Return a learner's own tags, and those that more than half of the episodes have, the most frequent first: at most six."""
-    tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
-    often = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
-    return list(dict.fromkeys([*own, *often]))[:6]
+    """Return a learner's own tags, and those that more than half of the episodes have: at most six."""
+    return list(dict.fromkeys([*own, *shared(rows, "tags")]))[:6]
+
+
+def agents_of(rows: Sequence[Row]) -> list[str]:
+    """Return the agents that took part in episodes."""
+    return list(dict.fromkeys(one for row in rows for one in row.get("agents_involved", ())))[:_MOST_AGENTS]
 
 
 def known_of(
     reader: Reader, deletions: Deletions, own: Iterable[Row], rows: Iterable[Row], evidence: Mapping[str, Row]
 ) -> list[Known]:
-    """Return derived memories with what became of their evidence.
-
-    Parameters
-    ----------
-    own : iterable of Row
-        Their rows.
-    rows : iterable of Row
-        All memories of their scope.
-    evidence : mapping
-        Those that are evidence, by id.
-    """
+    """Return a learner's `own` derived memories with what became of their evidence, given all rows of their scope and those that are evidence."""
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
     missing = frozenset[str]().union(*(one.members for one in known)) - evidence.keys()
     if not missing:
@@ -202,15 +188,16 @@ def known_of(
     deleted = deletions.deleted_by_user(gone)
     lost = deleted | (missing - gone)
     told = {row["id"]: row for row in rows if row["id"] in lost} | deletions.rows(deleted)
-    return [_with_losses(one, lost, told, evidence) for one in known]
-
-
-def _with_losses(one: Known, lost: frozenset[str], told: Mapping[str, Row], evidence: Mapping[str, Row]) -> Known:
-    faded = one.members - evidence.keys() - lost
-    there = [row for row in (evidence.get(member) or told.get(member) for member in one.members) if row]
-    builds = frozenset(one.row.get("evidence_build_ids", ()))
-    kept = builds.difference(*map(evidence_of, there)) if builds else {f"memory {member}" for member in faded}
-    return one._replace(lost=one.members & lost, faded=faded, kept=frozenset(kept) if faded else frozenset())
+    told |= evidence
+    found = []
+    for one in known:
+        faded = one.members - evidence.keys() - lost
+        if builds := frozenset(one.row.get("evidence_build_ids", ())):
+            kept = builds - evidence_in(told[member] for member in one.members & told.keys())
+        else:
+            kept = frozenset(f"memory {member}" for member in faded)
+        found.append(one._replace(lost=one.members & lost, faded=faded, kept=kept if faded else frozenset()))
+    return found
 
 
 def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
@@ -226,7 +213,7 @@ def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
 def matched(groups: Sequence[Sequence[str]], known: Iterable[Known]) -> list[list[Known]]:
     """Return for each group of evidence the known memories that it continues: what exists first, then those with the most in common.
 
-    Each goes to the group with which it has the most in common: more than half of that, or of what is left of its own. Groups are disjoint.
+    Each goes to one group: the one that has more than half of it, or of what is left of its evidence. Groups are disjoint.
     """
     place_of = {member: place for place, group in enumerate(groups) for member in group}
     pairs = []
@@ -247,23 +234,15 @@ def reconcile(
     wanted: Iterable[Lesson],
     known: Iterable[Known],
     *,
-    lapse: Lapse | None = None,
+    lapse: Callable[[Known], Mapping[str, Any] | None] | None = None,
     lapsed_text: str = "",
     tags: Sequence[str] = (),
     own: Collection[str] = (),
 ) -> Reconciled:
-    """Return what brings the known lessons to those that are wanted.
+    """Return what brings the known lessons to those that are wanted; a known one lapses unless a wanted one continues or replaces it.
 
-    Parameters
-    ----------
-    known : iterable of Known
-        Those that lapse unless a wanted one continues or replaces them.
-    lapse : callable, optional
-        Returns the fields that take one out of force, or None if it stays as it is. Default: `invalidated`, now.
-    lapsed_text, tags : str, sequence of str
-        What one says whose words are gone, and the tags that it keeps.
-    own : collection of str
-        Reasons for which the learner itself archives: what is archived for another one was put away.
+    `lapse` returns the fields that take one out of force (default: `invalidated`, now), or None if it stays. It then says `lapsed_text` and
+    has these tags if words of it are withdrawn. For `own` reasons the learner itself archives; what is archived for another was put away.
     """
     result, followed = Reconciled(), set[str]()
     for lesson in wanted:
@@ -285,24 +264,22 @@ def reconcile(
         if state is None:
             continue
         before = view.reader.read([one.id])[0]
-        words = {**_wordless(before), "content": lapsed_text, "tags": list(tags)} if one.lost else {}
-        result.units.append(_taken_back(view, one, before, {**words, **state}))
+        words = {name: value for name, value in _WORDS.items() if name in type(before).model_fields}
+        said = {**words, "content": lapsed_text, "tags": list(tags)} if one.lost else {}
+        linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
+        lost = unlinked(one.id, sorted(one.lost.intersection(linked)))
+        quoted = quoting(view, one.id, (), linked) if one.lost else ()
+        result.units.append([*revision(before, {**said, **state}, view.now), *lost, *quoted])
         result.texts += [lapsed_text] if one.lost else []
         result.lapsed.append(one.id)
     return result
 
 
 def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") -> dict[str, Any] | None:
-    """Return the fields that end a memory which nothing teaches any more.
+    """Return the fields that end a memory which nothing teaches any more; None: it is out of force or pinned, or its evidence has only faded.
 
-    None: it stays, as it is out of force or pinned, or its evidence has only faded.
-
-    Parameters
-    ----------
-    reason : str
-        Why; empty: for lack of evidence, or of a lesson in what is left.
-    ends_at : str
-        Time of the latest evidence: what lapses without having lost anything was ended by that. Empty: it ends now.
+    What lapses without having lost anything was ended by the latest evidence, at `ends_at`; else it ends now. The default reason is a lack of
+    evidence, or of a lesson in what is left.
     """
     row = known.row
     is_in_force = is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
@@ -315,12 +292,8 @@ def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") 
 
 def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
     """Return what confirms a known lesson: the builds of its evidence that it does not have yet."""
-    return (
-        lesson.seen
-        - set(known.row.get("evidence_build_ids", ()))
-        - known.kept
-        - {f"memory {one}" for one in known.members}
-    )
+    had = {*known.row.get("evidence_build_ids", ()), *known.kept, *(f"memory {one}" for one in known.members)}
+    return lesson.seen - had
 
 
 def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
@@ -349,7 +322,17 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     if known.faded and not (new or known.lost or has_lapsed(row)):  # the rest says the same in fewer words
         fields = {name: fields[name] for name in ("privacy_tier", "trust_class")}
     else:
-        _carry_on(fields, known, before, lesson)
+        if known.faded:
+            kept = [build for build in before.evidence_build_ids if build in known.kept]
+            fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
+            fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
+        if known.lost and "content" in fields:
+            fields.setdefault("entities", [])
+        if lesson.worded is not None:
+            is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
+            fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
+        elif before.is_pinned:
+            fields.pop("content", None)
     if has_lapsed(row):
         fields |= {"invalid_at": None, "invalidation_reason": None}
     if new and before.archive_reason == FADED:
@@ -360,30 +343,14 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
         return []
     if new:
         fields |= confirmed(view, before)
-    after = before.model_copy(update={**fields, "updated_at": view.now})
+    after = before.model_copy(update=fields)
     if after.content != before.content:
         result.texts.append(after.content)
-    event = revision(before, after)
-    return [*([event] if event else ()), *(lesson.also(after) if lesson.also else ()), *unit]
+    return [*revision(before, fields, view.now), *(lesson.also(after) if lesson.also else ()), *unit]
 
 
 def _superseding(view: View, memory_id: str, lesson: Lesson) -> list[Write]:
     return [linked_to(memory_id, "SUPERSEDES", one.id, "joined", view.now) for one in lesson.replaces]
-
-
-def _carry_on(fields: dict[str, Any], known: Known, before: StoredMemory, lesson: Lesson) -> None:
-    """Add to new fields what goes on from before: builds and episodes that faded, a pinned text, and words while they say the same."""
-    if known.faded:
-        kept = [build for build in before.evidence_build_ids if build in known.kept]
-        fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
-        fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
-    if known.lost and "content" in fields:
-        fields.setdefault("entities", [])
-    if lesson.worded is not None:
-        is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
-        fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
-    elif before.is_pinned:
-        fields.pop("content", None)
 
 
 def confirmed(view: View, before: StoredMemory) -> dict[str, Any]:
@@ -408,13 +375,15 @@ def _links(view: View, memory_id: str, linked: Sequence[str], lesson: Lesson) ->
 def quoting(view: View, memory_id: str, quoted: Collection[str], evidence: Collection[str]) -> list[Payload]:
     """Return the events that link a memory with what it quotes besides its evidence: DERIVED_FROM without SUPPORTS."""
     reader, index = view.reader, view.reader.index
-    known = sources_of(index, memory_id) - set(index.supporting_ids(memory_id))
-    new = sorted(set(quoted) - set(evidence) - known)
-    old = [one for one in sorted(known - set(quoted) - set(evidence)) if _is_quote(reader, memory_id, one)]
-    gone = ({"source_id": memory_id, "relation": "DERIVED_FROM", "target_id": one} for one in old)
+    known = linked_ids(index, memory_id, "DERIVED_FROM") - set(index.supporting_ids(memory_id))
+    own = {one for one in known if (reader.record("DERIVED_FROM", (memory_id, one)) or {}).get("reason") == QUOTED}
+    wanted = set(quoted) - set(evidence)
     return [
-        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in new),
-        *map(MemoryUnlinked.parse, gone),
+        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in sorted(wanted - known)),
+        *(
+            MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
+            for one in sorted(own - set(quoted) - set(evidence))
+        ),
     ]
 
 
@@ -422,21 +391,3 @@ def linked_to(memory_id: str, relation: str, other: str, reason: str, now: str) 
     """Return the event that links two memories."""
     link = {"source_id": memory_id, "relation": relation, "target_id": other, "reason": reason, "created_at": now}
     return MemoryLinked.parse(link)
-
-
-def _is_quote(reader: Reader, memory_id: str, other: str) -> bool:
-    """Return whether the link was made here and not by a user."""
-    return (reader.record("DERIVED_FROM", (memory_id, other)) or {}).get("reason") == QUOTED
-
-
-def _taken_back(view: View, known: Known, before: StoredMemory, changes: Mapping[str, Any]) -> list[Write]:
-    """Return the events that change a memory that lapses, and remove its links with what was withdrawn."""
-    event = revision(before, before.model_copy(update={**changes, "updated_at": view.now}))
-    linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
-    gone = quoting(view, known.id, (), linked) if known.lost else ()
-    return [*([event] if event else ()), *unlinked(known.id, sorted(known.lost.intersection(linked))), *gone]
-
-
-def _wordless(before: StoredMemory) -> dict[str, Any]:
-    """Return the fields of a memory that may hold words of its evidence, empty."""
-    return {name: value for name, value in _WORDS.items() if name in type(before).model_fields}

@@ -1,1 +1,0 @@
-"""Collection: faded memories are archived, landmarks are kept."""

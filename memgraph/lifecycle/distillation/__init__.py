@@ -1,1 +1,0 @@
-"""Distillation: work orders for what rules cannot judge, and their answers by agents and people."""

@@ -1,1 +1,0 @@
-"""Generalisation: what several builds have in common."""

@@ -1,1 +1,0 @@
-"""Procedures learned from repeated solutions."""
