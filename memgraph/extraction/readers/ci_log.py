@@ -74,6 +74,13 @@ _PASSED = re.compile(
 )
 """Final lines of tools: proof of success, unless a runner's own final line is to come."""
 _RUNNER = re.compile(r"##\[(?:group|section)\]|section_start:\d|\[Pipeline\]|Running with gitlab-runner|Started by ")
+_PASSED_TEST = re.compile(
+    r"(?:\[gw\d+\] \[ *\d+%\] PASSED (?P<one>\S+\.py::.+)|(?P<other>\S+\.py::\S.*?) PASSED(?: +\[ *\d+%\])?|"
+    r"test (?P<cargo>\S+)(?: - .{1,200})? \.\.\. ok|\s*--- PASS: (?P<go>\S+)(?: \([\d.]+s\))?)"
+)
+"""The lines of ``pytest -v``, ``cargo test`` and ``go test -v`` about a test that passed."""
+_COMMIT = re.compile(r"'?([0-9a-f]{40})'?|(?:HEAD is now at|Checking out(?: Revision)?) ([0-9a-f]{7,40})\b.*")
+"""What GitHub, GitLab and Jenkins print of the commit that they check out."""
 _NODE_FAILED = re.compile(r"(?:#|ℹ) fail [1-9]\d*")
 """The final lines of ``node --test``: they show that a command failed, but alone do not make a file a log."""
 _NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:")
@@ -143,6 +150,7 @@ class CiLogReader(FileReader):
             "started_at": log.started or changed_at(self.path),
             "completed_at": max(log.now or changed_at(self.path), log.started or ""),
             "source": "ci log",
+            "git_commit": log.commit or None,
             "trust_class": "tool",
         }
         yield Part(fields, log.lines, place="log")
@@ -158,6 +166,8 @@ class _Log:
         self._held = 0
         self._preamble = _Command("", "", None)
         self._failures: dict[str, tuple[Failure, str | None, _Command]] = {}
+        self._passed: dict[str, tuple[str, str | None]] = {}
+        self.commit = ""
         self._tools = [tool() for tool in _TOOLS]
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
@@ -223,8 +233,12 @@ class _Log:
                     output=cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS),
                     outcome="failure",
                     occurred_at=when,
+                    test=named(failure.test, "") or None,
                 )
             )
+        for test, (name, when) in self._passed.items():
+            told = {"agent_name": _AGENT, "description": one_line(f"Test {name}"), "outcome": "success"}
+            found.append(BuildTask(task_id=test, test=test, occurred_at=when, **told))
         return found
 
     def _plain(self, raw: str) -> str:
@@ -308,6 +322,13 @@ class _Log:
             wrong = True
         elif _FAILED.match(line) or (self._commands and _NODE_FAILED.fullmatch(line)):
             wrong = True
+        if match := _PASSED_TEST.fullmatch(beginning(line, _MAX_TOLD_CHARS)):
+            name = match[match.lastgroup or 0]
+            test = _test_of_pytest(name) if match["one"] or match["other"] else name
+            if len(self._passed) < _MAX_FAILURES and (test := named(test, "")):
+                self._passed.setdefault(test, (name, self.now or None))
+        elif (match := _COMMIT.fullmatch(line.strip())) and len(match[match.lastindex or 0]) > len(self.commit):
+            self.commit = match[match.lastindex or 0]
         for tool in self._tools:
             if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
@@ -330,11 +351,12 @@ _MAX_HELD_TESTS = 5_000
 
 @dataclass
 class Failure:
-    """A failure, while its lines are being read: its key is equal for the same failure in another run."""
+    """A failure, while its lines are being read: its key is equal for the same failure in another run; `test` is the name of a test."""
 
     key: str
     title: str
     lines: list[str] = field(default_factory=list)
+    test: str = ""
 
     def add(self, line: str) -> None:
         """Add a line."""
@@ -386,12 +408,20 @@ class _Pytest(_Tool):
             name = f"{match[2]}{match[3]}"
             said = self.taken(match[3].removeprefix("::").replace("::", "."))
             title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {name} failed"
-            return Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said)
+            return Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said, _test_of_pytest(name))
         elif line.startswith("==="):
             self.open = None
         elif self._EVIDENCE.match(line):
             self.add(line)
         return None
+
+
+def _test_of_pytest(name: str) -> str:
+    """Return the name that pytest gives a test in its reports; "" of what is no test, such as a module that cannot be imported."""
+    path, bracket, parameters = name.partition("[")
+    file, *parts = path.split("::")
+    of = ".".join([file.removesuffix(".py").replace("/", "."), *parts[:-1]])
+    return f"{of}::{parts[-1]}{bracket}{parameters}" if parts else ""
 
 
 class _Tsc(_Tool):
@@ -423,7 +453,9 @@ class _Cargo(_Tool):
 
     def feed(self, line: str) -> Failure | None:
         if match := self._TEST.fullmatch(line):
-            failure = self._tests[match[1]] = Failure(f"cargo test {match[1]}", f"Test {match[1]} failed")
+            failure = self._tests[match[1]] = Failure(
+                f"cargo test {match[1]}", f"Test {match[1]} failed", test=match[1]
+            )
             return failure
         if match := self._OUTPUT.fullmatch(line):
             self.open = self._tests.get(match[1])
@@ -453,7 +485,7 @@ class _GoTest(_Tool):
 
     def feed(self, line: str) -> Failure | None:
         if match := self._FAIL.fullmatch(line):
-            self.open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", self.taken(match[1]))
+            self.open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", self.taken(match[1]), match[1])
             return self.open
         if match := self._RUN.fullmatch(line):
             self.note(match[1])
@@ -481,7 +513,8 @@ class _Jest(_Tool):
             self._file, self.open = match[1], None
         elif (match := self._TEST.fullmatch(line)) and self._file:
             is_test = match[1] != "Console"
-            self.open = Failure(f"jest {self._file} {match[1]}", f"{self._file}: {match[1]}") if is_test else None
+            name = f"{self._file} {match[1]}"
+            self.open = Failure(f"jest {name}", f"{self._file}: {match[1]}", test=name) if is_test else None
             return self.open
         elif line[:1].strip():
             self.open = None

@@ -21,6 +21,7 @@ from memgraph.extraction.readers.files import (
     time_of,
     without_ansi,
 )
+from memgraph.extraction.readers.sittings import is_sha
 from memgraph.extraction.readers.source import MAX_WHOLE_BYTES, Document, FileReader, Part
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.model.timestamps import from_iso, to_iso
@@ -37,6 +38,8 @@ _WRONG = frozenset({"failure", "error"})
 _WRONG_ONCE = frozenset({"flakyFailure", "flakyError"})
 """Elements of a test that passed when it was run again."""
 _WRONG_STATUS = frozenset({"fail", "failed", "failure", "error"})
+_COMMIT = re.compile(r"(?:commit|sha|revision)(?:[._-]?id)?$")
+"""How the name of a property ends whose value is the hash of the commit: ``git.commit.id``, ``CI_COMMIT_SHA``."""
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding=["']([A-Za-z][\w.-]{0,40})""")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -90,6 +93,7 @@ class JunitReader(FileReader):
             "started_at": report.started or changed_at(self.path),
             "completed_at": report.completed() or changed_at(self.path),
             "source": "test report",
+            "git_commit": report.commit or None,
             "trust_class": "tool",
         }
         yield Part(fields, len(report.tasks) or 1, place="report")
@@ -117,7 +121,7 @@ class _Report:
 
     def __init__(self) -> None:
         self.is_one = False
-        self.name = self.started = ""
+        self.name = self.started = self.commit = ""
         self.seconds = 0.0
         self.declared = 0
         self.tasks: list[BuildTask] = []
@@ -140,6 +144,9 @@ class _Report:
             open_elements.pop()
             if tag == "testcase" and self.is_one:
                 self._case(element, open_elements)
+            elif tag == "property" and _COMMIT.search((element.get("name") or "").lower()):
+                value = (element.get("value") or "").strip().lower()
+                self.commit = self.commit or (value if is_sha(value) else "")
             elif tag in _WRONG and open_elements and _tag(open_elements[-1]) in _SUITES:  # it did not start
                 self.counts["failed"] += 1
                 self._add(one_line(open_elements[-1].get("name"), 180), open_elements, [element])
@@ -180,6 +187,7 @@ class _Report:
         self.tasks.append(
             BuildTask(
                 task_id=f"{test}{run}",
+                test=(name if _tag(places[-1]) == "testcase" else "") or None,
                 agent_name=named(next((one.get("hostname") for one in suites if one.get("hostname")), ""), "tests"),
                 description=one_line(f"Test {test}"),
                 output=_output(wrong, places[-1]) if is_wrong else "",

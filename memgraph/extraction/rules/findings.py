@@ -9,7 +9,7 @@ from memgraph.extraction.components import components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.rules.prose import prose_of
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
+from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention, event_id
 from memgraph.model.memory import (
     ActionStep,
     AgentMemory,
@@ -102,7 +102,7 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
         "occurred_at": when,
         "project_id": log.project_id,
         "build_id": log.build_id,
-        "source_event_ids": [f"{log.build_id}/{event}"[:400]],
+        "source_event_ids": [event_id(log.build_id, event)],
         "evidence_build_ids": [log.build_id],
         "agents_involved": list(dict.fromkeys(one.agent_name for one in (task, finding.earlier) if one)),
         "tags": _tags(finding),

@@ -12,8 +12,8 @@ from memgraph.extraction.rules.extractor import failed_with, task_name
 from memgraph.extraction.rules.findings import MAX_FILES
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
-from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
-from memgraph.model.events.records import BuildConsolidated
+from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, event_id
+from memgraph.model.events.records import BuildConsolidated, FailedTest
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import (
     RECORD_SOURCE,
@@ -26,6 +26,7 @@ from memgraph.model.memory import (
 )
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row
+from memgraph.store.query import Reader
 from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
 
@@ -118,8 +119,8 @@ class BuildRun:
         del self.candidates[place:]
         self.complete = False
 
-    def event(self, now: str) -> BuildConsolidated:
-        """Return the event that records what was done."""
+    def event(self, now: str, reader: Reader) -> BuildConsolidated:
+        """Return the event that records what was done, and how the build's tests ended."""
         log, known = self.log, self.known or {}
         # the best candidates were chosen: the next run completes those that time did not suffice for, and no others
         left_out = [] if self.complete else self.left_out
@@ -138,6 +139,7 @@ class BuildRun:
             merged=known.get("merged", 0) + self.merged,
             extractor=self.extraction.extractor,
             consolidated_at=now,
+            **_tests_of(log, reader),
         )
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
@@ -190,6 +192,19 @@ def embed_candidates(
         builds[first].cut(place)
         for later in builds[first + 1 :]:  # a duplicate is merged into what comes before it
             later.cut(0)
+
+
+def _tests_of(log: BuildEventLog, reader: Reader) -> dict[str, Any]:
+    """Return how the tests of a log ended: of more than an event holds, first those that have failed before."""
+    ran = [task for task in log.tasks if task.test]
+    passed = list(dict.fromkeys(task.test for task in ran if task.outcome == "success"))
+    failed = {task.test: task.task_id for task in ran if task.outcome == "failure"}
+    if len(passed) > MAX_ITEMS:
+        runs = (run for run in reader.every_record("Run") if run["project_id"] == log.project_id)
+        known = failed.keys() | {one["name"] for run in runs for one in run.get("failed", ())}
+        passed.sort(key=lambda test: test not in known)
+    told = [FailedTest(name=name or "", task=task) for name, task in failed.items()]
+    return {"git_commit": log.git_commit, "passed": passed[:MAX_ITEMS], "failed": told[:MAX_ITEMS]}
 
 
 def _is_told(record: Candidate, made: Mapping[str, AgentMemory]) -> bool:
@@ -314,7 +329,7 @@ def _record(
         content=whole_sentences(" ".join(text.split()), MAX_CONTENT_CHARS),
         occurred_at=when,
         agents_involved=[by] if by else [],
-        source_event_ids=[f"{log.build_id}/{event}"[:400]],
+        source_event_ids=[event_id(log.build_id, event)],
         source=source,
         reason=_WHY[source],
         session_id=log.session_id,

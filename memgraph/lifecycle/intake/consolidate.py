@@ -171,7 +171,7 @@ class ConsolidationPipeline:
             for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
                 if by and by.is_decided and not by.is_known:
-                    writes.append(by.event(self._store.now()))
+                    writes.append(by.event(self._store.now(), self._store.reader))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
             new = [one for build in fresh for one in build.added]
@@ -268,7 +268,7 @@ class ConsolidationPipeline:
     def _opened(self, log: BuildEventLog) -> BuildRun:
         # before anything is cut or given to a model: a truncated secret would not be recognised
         log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
-        canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        canonical = orjson.dumps(log.content(), option=orjson.OPT_SORT_KEYS)
         return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
 
     def _known(self, log: BuildEventLog) -> Row | None:
