@@ -32,7 +32,7 @@ ROOM_LINES = {
     "graph": 2_085,
     "health": 840,
     "index": 1_660,
-    "interfaces": 19_220,
+    "interfaces": 19_230,
     "journal": 4_540,
     "lifecycle": 11_215,
     "memgraph": 3_600,
