@@ -12,6 +12,7 @@ import numpy as np
 
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.extractor import command_of, recovery_of, task_name
+from memgraph.extraction.rules.findings import quoted_task
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.lifecycle.dedup.duplicates import of_scope
 from memgraph.lifecycle.evidence.evidence import strictness
@@ -50,8 +51,9 @@ class Failures:
                     failed[f"$ {command}"].append(one)
         made: dict[str | None, Candidate] = {}
         for task in log.tasks if failed else ():
-            command = " ".join(task.command.split())
-            for one in [*failed.get(canonical_name(task_name(task)), ()), *failed.get(f"$ {command}", ())]:
+            names = [task_name(task), *([quoted_task(f"Test {task.test}")] if task.test else [])]  # as reports have it
+            keys = dict.fromkeys([*map(canonical_name, names), f"$ {' '.join(task.command.split())}"])
+            for one in (one for key in keys for one in failed.get(key, ())):
                 if task.outcome == "success" and what_failed(one) not in made:
                     made[what_failed(one)] = _quoting(recovery_of(log, task, one), one)
         events = {event for one in made.values() for event in one.memory.source_event_ids}
