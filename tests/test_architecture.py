@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_660,
     "interfaces": 19_230,
     "journal": 4_540,
-    "lifecycle": 11_220,
+    "lifecycle": 11_225,
     "memgraph": 3_600,
     "model": 6_025,
     "retrieval": 4_680,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -223,13 +223,8 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     """Yield the results of the tests that ever failed. A failure counts while a memory tells of it (`told`, by its event)."""
     ever = {one["name"] for run in runs for one in run.get("failed", ())}
-    codes, place_of, times = dict[str, str](), dict[str, int](), [change.at for change in changes]
-    code = ""
-    for place, change in enumerate(changes):
-        key = change.sha[:_SHA_CHARS]
-        if not (code and all(file.path.endswith(_DOCUMENTS) for file in change.files)):
-            code = key
-        codes[key], place_of[key] = code, place
+    codes, times = _codes(changes), [change.at for change in changes]
+    place_of = {change.sha[:_SHA_CHARS]: place for place, change in enumerate(changes)}
     last_failed: dict[str, tuple[int, str]] = {}
     for run in runs:
         sha, passed = run.get("git_commit", "")[:_SHA_CHARS], ever.intersection(run.get("passed", ()))
@@ -246,6 +241,17 @@ def _outcomes(
             elif (before := last_failed.pop(test, None)) and before[1] != code:
                 one = _mended(one, changes[before[0] + 1 : place + 1], rows)
             yield one
+
+
+def _codes(changes: Iterable[Change]) -> dict[str, str]:
+    """Return for each commit, in order, the one whose code it has: what changes documentation alone has that of the one before."""
+    codes, code = dict[str, str](), ""
+    for change in changes:
+        sha = change.sha[:_SHA_CHARS]
+        if not (code and all(file.path.endswith(_DOCUMENTS) for file in change.files)):
+            code = sha
+        codes[sha] = code
+    return codes
 
 
 def _mended(outcome: Outcome, between: Sequence[Change], rows: Mapping[str, Row]) -> Outcome:
