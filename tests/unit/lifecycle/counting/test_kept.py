@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction.readers import SavedGitLogReader
-from memgraph.lifecycle import ConsolidationPipeline, ingest
+from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
 from memgraph.lifecycle.counting.kept import count_records
 from memgraph.model.build import BuildEventLog
 from memgraph.model.results.learning import COUNTING_SOURCE
@@ -17,14 +17,15 @@ from memgraph.model.results.learning import COUNTING_SOURCE
 Store = Any
 
 
-def read(store: Store, folder: Path, commits: list[list[str]]) -> None:
+def read(store: Store, folder: Path, commits: list[list[str]], titles: tuple[str, ...] = ()) -> None:
     """Read a history of commits of these files, one a day."""
     entries = []
     for number, files in enumerate(commits):
         changed = "".join(f"M\t{file}\n" for file in files)
         day = date(2026, 1, 1) + timedelta(days=number)
         head = f"commit {number + 1:040x}\nAuthor: Ann Smith <a@x.example>\nDate:   {day} 12:00:00 +0000\n\n"
-        entries.append(f"{head}    Step {number}\n\n{changed}\n")
+        title = titles[number] if titles else f"Step {number}"
+        entries.append(f"{head}    {title}\n\n{changed}\n")
     log = folder / "shop.log"
     log.write_text("".join(reversed(entries)))
     ingest(store, SavedGitLogReader(log), compress=False)
@@ -180,3 +181,24 @@ def test_a_failure_that_returns_names_what_came_before_its_last_pass_and_ends(st
     runs.add(*["fail", "pass"] * 4, day=20)
     (back,) = runs.rules("returning failure")
     assert (back.id, "failed in 6," in back.content) == (rule.id, True)
+
+
+def test_of_several_commits_before_a_pass_the_last_fix_is_named(store: Store, tmp_path: Path) -> None:
+    titles = ("Add the cart", "Fix the sum", "Fix the tax", "Rename the tax")
+    read(store, tmp_path, [["cart.py"]] * 4, titles)
+    runs = Runs(store)
+    runs.add("fail", "pass", "fail", "pass", "fail", day=1)
+    assert "what came between" not in runs.rules("returning failure")[0].content
+    runs.add("pass", day=6)
+    (rule,) = runs.rules("returning failure")
+    assert rule.content.endswith("the last time: commit 0000000000, “Fix the tax”, one of 4 commits.")
+
+
+def test_sleep_counts_a_run_in_which_everything_passed(store: Store) -> None:
+    runs = Runs(store)
+    runs.add("both", "both")
+    sleep(store, phases=["counting"])
+    runs.add("pass", "pass", commit="a" * 40)
+    sleep(store, phases=["counting"])
+    (rule,) = [one for one in store.query_by_type("semantic") if one.category == "flaky test"]
+    assert "2 of 3 times" in rule.content
