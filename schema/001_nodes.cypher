@@ -132,6 +132,22 @@ CREATE NODE TABLE Memory (
   override_count INT64
 );
 
+// A build that ran tests. Of more than 1,000 tests that passed, those that have failed before come first, and the rest is left out.
+// `git_commit` is the hash that its record names, if any. What rows of memories and runs name comes after both.
+CREATE NODE TABLE Run (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  outcome STRING DEFAULT '',
+  git_commit STRING DEFAULT '',
+  started_at TIMESTAMP,
+  completed_at TIMESTAMP,
+  passed STRING[] DEFAULT CAST([] AS STRING[]),
+  failed_name STRING[] DEFAULT CAST([] AS STRING[]),
+  failed_task STRING[] DEFAULT CAST([] AS STRING[]),
+  seq INT64
+);
+
 CREATE NODE TABLE Project (id STRING PRIMARY KEY, name STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
 CREATE NODE TABLE Build (
@@ -305,6 +321,10 @@ CREATE NODE TABLE Commit (id STRING PRIMARY KEY, name STRING DEFAULT '', project
 CREATE NODE TABLE Person (id STRING PRIMARY KEY, name STRING DEFAULT '');
 CREATE NODE TABLE Release (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
 CREATE NODE TABLE Issue (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+
+// The tests of runs, by their names, and the turns of sessions, by the ids of their events.
+CREATE NODE TABLE Test (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+CREATE NODE TABLE Turn (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
 
 CREATE NODE TABLE Recall (
   id STRING PRIMARY KEY,

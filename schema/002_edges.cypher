@@ -1,4 +1,4 @@
-// Edges. The first group has its own events; the second follows from a memory's fields (NEXT as a row, the others only in the graph, with
+// Edges. The first group has its own events; the second follows from the fields of a memory or run (NEXT as a row, the others only in the graph, with
 // the nodes that they lead to: memgraph/graph/implied.py); RECALLED from retrievals; the last two
 // from the events of tasks, of ledgers and of handoffs.
 
@@ -28,6 +28,13 @@ CREATE REL TABLE IN_RELEASE (FROM Memory TO Release);
 CREATE REL TABLE CLOSES (FROM Memory TO Issue);
 CREATE REL TABLE REVERTS (FROM Memory TO Commit);
 CREATE REL TABLE MENDS (FROM Memory TO Commit);
+// From the record of a turn, or from what was stated in it.
+CREATE REL TABLE OF_TURN (FROM Memory TO Turn);
+// From a run: its tests (one that failed and then passed has both edges), its build, and the commit that it ran on, if its hash is whole.
+CREATE REL TABLE PASSED (FROM Run TO Test);
+CREATE REL TABLE FAILED (FROM Run TO Test);
+CREATE REL TABLE OF_BUILD (FROM Run TO Build);
+CREATE REL TABLE RAN_ON (FROM Run TO Commit);
 
 CREATE REL TABLE RECALLED (FROM Recall TO Memory, rank INT64, score DOUBLE, tokens INT64, used BOOLEAN);
 

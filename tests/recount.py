@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 Run = Callable[..., str]
 """Runs one command of memgraph and returns what it printed."""
@@ -678,6 +679,82 @@ def _stayed(said: str, error: str) -> bool:
 
 def _int(text: str) -> int:
     return int(text.replace(",", ""))
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One run of a test, as a report has it: the run's end, the commit that it names, and whether the test failed and passed in it."""
+
+    test: str
+    at: datetime
+    commit: str
+    failed: bool
+    passed: bool
+
+
+def read_reports(paths: Sequence[Path]) -> list[Tested]:
+    """Read JUnit's reports, oldest first."""
+    found = []
+    for path in paths:
+        suite = ElementTree.parse(path).getroot().find("testsuite")
+        assert suite is not None
+        end = datetime.fromisoformat(suite.get("timestamp", "") + "+00:00") + timedelta(
+            seconds=float(suite.get("time", "0"))
+        )
+        named = {one.get("name"): one.get("value", "") for one in suite.iter("property")}
+        for case in suite.iter("testcase"):
+            inside = {child.tag for child in case}
+            if "skipped" not in inside:
+                test, wrong = f"{case.get('classname')}::{case.get('name')}", "failure" in inside
+                found.append(
+                    Tested(test, end, named.get("GIT_COMMIT", ""), wrong or "flakyFailure" in inside, not wrong)
+                )
+    return sorted(found, key=lambda one: one.at)
+
+
+def failing_tests(tested: Sequence[Tested]) -> list[dict[str, Any]]:
+    """Return the rows of the query of this name."""
+    rows = []
+    for test in {one.test for one in tested if one.failed}:
+        its = [one for one in tested if one.test == test]
+        failed, passed = [one for one in its if one.failed], [one for one in its if one.passed]
+        row = {"test": test, "failures": len(failed), "passes": sum(one.at >= failed[0].at for one in passed)}
+        for name, last in (("failed", failed[-1:]), ("passed", passed[-1:])):
+            row |= {
+                f"last_{name}_at": last[0].at if last else None,
+                f"last_{name}_on": last[0].commit or None if last else None,
+            }
+        rows.append(row | {"is_failing": not passed or passed[-1].at < failed[-1].at})
+    return sorted(rows, key=lambda row: (-row["failures"], -row["last_failed_at"].timestamp(), row["test"]))
+
+
+def counted_of_tests(
+    tested: Sequence[Tested], commits: Sequence[tuple[str, Sequence[str]]]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return (hits, occasions) of each kind of rule and test. `commits` are hashes with their files, oldest first."""
+    code, same = "", {}
+    for sha, files in commits:
+        if not code or not all(file.endswith(".md") for file in files):
+            code = sha
+        same[sha] = code
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for test in {one.test for one in tested}:
+        before: list[tuple[str, bool]] = []
+        for number, one in enumerate(one for one in tested if one.test == test):
+            ran_on = same.get(one.commit, one.commit) or f"run {number}"
+            earlier = [ok for where, ok in before if where == ran_on]
+            if earlier or (one.failed and one.passed):
+                is_hit = (one.failed and one.passed) or earlier[-1] != one.passed
+                kind = "flaky test"
+            elif before and before[-1][1] and any(not ok for _, ok in before):
+                is_hit, kind = not one.passed, "returning failure"
+            else:
+                kind = ""
+            if kind:
+                counts[kind, test][0] += is_hit
+                counts[kind, test][1] += 1
+            before.append((ran_on, one.passed))
+    return {key: (hits, occasions) for key, (hits, occasions) in counts.items()}
 
 
 def main() -> int:

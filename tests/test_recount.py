@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
-from tests.recount import Run, read_builds, recount
+from tests.recount import Run, counted_of_tests, failing_tests, read_builds, read_reports, recount
 
 WORK = {
     "src/bakery/oven.py": ("Heat the oven in two steps", "ValueError: the sensor answers {n} degrees for a cold oven"),
@@ -118,3 +118,88 @@ def test_a_figure_that_is_not_so_is_found(
         return wrong(text)
 
     assert recount(read_builds([logs]), falsified, tmp_path).different
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[str, list[str]]]]:
+    """Write a history of thirty commits and sixty reports, most of them of these commits; return their folder, and what the commits changed."""
+    drawn, folder = random.Random(42), tmp_path_factory.mktemp("oven")
+    commits: list[tuple[str, list[str]]] = []
+    entries, at = [], datetime(2026, 1, 5, 9, tzinfo=UTC)
+    for number in range(30):
+        files = ["README.md"] if drawn.random() < 0.3 else drawn.sample(["oven.py", "dough.py", "README.md"], 2)
+        commits.append((f"{drawn.getrandbits(160):040x}", files))
+        day = (at + timedelta(days=number)).strftime("%a %b %d %H:%M:%S %Y +0000")
+        changed = "".join(f"M\t{file}\n" for file in files)
+        title = f"{'Fix' if number % 4 == 0 else 'Change'} step {number}"
+        entries.append(
+            f"commit {commits[-1][0]}\nAuthor: Ann Smith <a@x.example>\nDate:   {day}\n\n    {title}\n\n{changed}\n"
+        )
+    (folder / "oven.log").write_text("".join(reversed(entries)))
+    (folder / "reports").mkdir()
+    chances = {"heats": 0.0, "cools": 0.1, "bakes": 0.3, "rings": 0.6, "opens": 0.9}
+    for number in range(60):
+        begun = at + timedelta(hours=12 * number + 3)
+        sha = commits[number // 2][0] if drawn.random() < 0.9 else ""
+        cases = ""
+        for name, chance in chances.items():
+            how = "<failure message='E: cold'>AssertionError: cold</failure>" if drawn.random() < chance else ""
+            how = how or ("<flakyFailure message='E: slow'/>" if drawn.random() < 0.03 else "")
+            how = "<skipped/>" if drawn.random() < 0.1 else how
+            cases += f"<testcase classname='oven.Oven' name='{name}'>{how}</testcase>"
+        named = f"<properties><property name='GIT_COMMIT' value='{sha}'/></properties>"
+        suite = f"<testsuite name='oven' timestamp='{begun:%Y-%m-%dT%H:%M:%S}' time='{drawn.randint(1, 900)}'>{named}{cases}</testsuite>"
+        (folder / "reports" / f"{drawn.getrandbits(32):08x}.xml").write_text(f"<testsuites>{suite}</testsuites>")
+    return folder, commits
+
+
+@pytest.fixture(scope="module")
+def of_tests(tested: tuple[Path, Any]) -> Run:
+    """Run a command on a store of these commits and reports."""
+    folder, _ = tested
+
+    def call(*args: object) -> str:
+        options = ["--home", str(folder / "store"), *map(str, args)]
+        env = {"MEMGRAPH_KEYS_HOME": str(folder / "keys"), "MEMGRAPH_WORKER": "off"}
+        result = CliRunner().invoke(
+            cli, options, prog_name="memgraph", obj=Settings(embedder=FakeEmbedder(64)), env=env
+        )
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    call("ingest", "git", folder / "oven.log", "--project", "oven")
+    call("ingest", "junit", folder / "reports", "--project", "oven")
+    return call
+
+
+def test_the_tests_that_fail_are_those_of_the_reports(tested: tuple[Path, Any], of_tests: Run) -> None:
+    raw = read_reports(sorted((tested[0] / "reports").iterdir()))
+    rows = json.loads(of_tests("query", "failing_tests", "--json"))
+    for row in rows:
+        assert row.pop("project") == "oven"
+        row |= {name: row[name] and datetime.fromisoformat(row[name]) for name in ("last_failed_at", "last_passed_at")}
+    assert rows == failing_tests(raw)
+    assert len(rows) >= 4
+    assert any(row["is_failing"] for row in rows)
+
+
+def test_rules_of_tests_have_the_counts_of_the_reports(tested: tuple[Path, Any], of_tests: Run) -> None:
+    folder, commits = tested
+    counts = counted_of_tests(read_reports(sorted((folder / "reports").iterdir())), commits)
+    rules = [
+        rule for rule in json.loads(of_tests("learning", "--json"))["rules"] if rule["subject"].startswith("oven.Oven")
+    ]
+    assert {(rule["kind"], rule["subject"]): (rule["support"], rule["occasions"]) for rule in rules} == {
+        key: (hits, occasions) for key, (hits, occasions) in counts.items() if hits >= 2
+    }
+    assert {rule["kind"] for rule in rules} == {"flaky test", "returning failure"}
+    for rule in rules:
+        assert len(rule["counterexamples"]) == min(rule["occasions"] - rule["support"], 50)
+        assert rule["text"].startswith(f"{rule['subject']} ")
+        assert f"{rule['occasions']} " in rule["text"]
+    held = json.loads(of_tests("learning", "--check", "--json"))["kinds"]
+    assert held["flaky test"]["asked"] > 10
+    assert held["flaky test"]["answered"] > 0
+    of_tests("sleep", "--phase", "counting")
+    kept = {row["content"] for row in json.loads(of_tests("list", "--json", "--limit", "500"))}
+    assert {rule["text"] for rule in rules} <= kept

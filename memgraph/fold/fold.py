@@ -24,7 +24,7 @@ from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.ports import Change, Key, Row
 
-SCHEMA_VERSION = "12"
+SCHEMA_VERSION = "13"
 """Version of the projected rows; a graph of another version is rebuilt."""
 _MODULUS = 1 << 256
 _LEFT_OUT = VECTOR_COLUMNS | {"seq"}

@@ -17,6 +17,8 @@ from memgraph.model.results.maintenance import ResetScope
 from memgraph.ports import Row
 
 _MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
+_TESTS = {"git_commit", "passed", "failed"}
+_OF_RUN = {"project_id", "outcome", "started_at", "completed_at"}
 _USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
@@ -48,13 +50,17 @@ def _outcome(workspace: Workspace, _event: Event, payload: events.OutcomeRecorde
                 workspace.put("RECALLED", key, {**edge, "used": used})
 
 
-def _consolidated(workspace: Workspace, _event: Event, payload: events.BuildConsolidated) -> None:
+def _consolidated(workspace: Workspace, event: Event, payload: events.BuildConsolidated) -> None:
     key = natural_id("build", payload.build_id, project_id=payload.project_id)
     if not workspace.has("Build", key):
         run = workspace.get("LifecycleRun", events.COMPRESSION) or {"id": events.COMPRESSION, "name": "compression"}
         workspace.put("LifecycleRun", events.COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
-    fields = sparse(payload.model_dump(exclude={"build_id", "complete"}))
+    fields = sparse(payload.model_dump(exclude={"build_id", "complete", *_TESTS}))
     workspace.put("Build", key, {"id": key, "name": payload.build_id, "is_complete": payload.complete, **fields})
+    if payload.passed or payload.failed:
+        key = natural_id("run", payload.build_id, project_id=payload.project_id)
+        fields = sparse(payload.model_dump(include=_OF_RUN | _TESTS))
+        workspace.put("Run", key, {"id": key, "name": payload.build_id, "seq": event.seq, **fields})
 
 
 def _source_read(workspace: Workspace, _event: Event, payload: events.SourceRead) -> None:
@@ -147,7 +153,7 @@ def _settled(
 
 CLEARED: dict[str, ResetScope] = {
     **dict.fromkeys("WorkingMemory ChatContext TransientItem SessionTasks Recall RECALLED".split(), "memory"),
-    **dict.fromkeys("Build Source WorkOrder PinRemoval".split(), "memory"),
+    **dict.fromkeys("Build Run Source WorkOrder PinRemoval".split(), "memory"),
     **dict.fromkeys("Pin Task TaskItem HAS_ITEM LINKED Ledger Handoff Agent".split(), "all"),
     **dict.fromkeys("KEPT_BY WORKS_ON COMPLETED_BY LEARNED_BY".split(), "all"),
     **dict.fromkeys("HANDS_OVER HANDED_BY HANDED_TO ACCEPTED_BY CARRIED_BY".split(), "all"),

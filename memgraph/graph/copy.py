@@ -34,7 +34,7 @@ from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
 from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphError, MissingExtraError
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
-from memgraph.graph.implied import Implied, updates
+from memgraph.graph.implied import NAMING, Implied, updates
 from memgraph.graph.process import EndedError, EngineProcess, Limits
 from memgraph.graph.schema import PART_VALUES, parts, tables, write_part
 from memgraph.logs import logger_of
@@ -358,9 +358,9 @@ class GraphCopy:
                 types = {column: table.columns.get(column, "STRING") for column in columns}
                 target = name if table.ends else f"{name}({', '.join(columns)})"
                 yield orjson.dumps({"load": {"table": target, "types": types, "path": str(part)}})
-                if name == "Memory":  # while the child copies
-                    for key, memory in some:
-                        implied.gather(str(key), memory)
+                if name in NAMING:  # while the child copies
+                    for key, row in some:
+                        implied.gather(str(key), row, of=name)
         # what is changed after this checkpoint is never saved
         yield orjson.dumps({"run": [["COMMIT", {}], ["CHECKPOINT", {}], [f"CALL threads={_threads()}", {}]]})
 

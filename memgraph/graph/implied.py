@@ -1,4 +1,4 @@
-"""What a memory's fields imply in the graph: edges to what it names, and the nodes of that. They follow from its row, and are not stored.
+"""What the fields of a memory or a run imply in the graph: edges to what it names, and the nodes of that. They follow from its row, and are not stored.
 
 A node that several memories name is called as the first of them spells it; a copy that follows keeps that spelling. Projects, builds,
 sessions, tasks and agents may have rows of their own as well, which then say more of the node.
@@ -12,22 +12,39 @@ from functools import cache, lru_cache
 
 from memgraph.graph.schema import Statement, Table, matching, tables, unset, upserts
 from memgraph.model.ids import canonical_name, natural_id, short_name
+from memgraph.model.memory import RECORD_SOURCES, SAID_SOURCE
 from memgraph.ports import Change, Key, Row
 from memgraph.text.words import is_bot
 
 EDGES = frozenset(
     "TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK CHANGED RENAMED OF_COMMIT AUTHORED_BY IN_RELEASE CLOSES REVERTS "
-    "MENDS".split()
+    "MENDS OF_TURN PASSED FAILED OF_BUILD RAN_ON".split()
 )
+NAMING = ("Memory", "Run")
+"""Tables whose rows name what there are nodes for."""
 FIELDS = frozenset({"id", "name", "kind", "project_id", "short_name"})
-"""Columns of a node that follow from the memories that name it."""
+"""Columns of a node that follow from the memories and runs that name it."""
+_OF_SESSIONS = frozenset({SAID_SOURCE, RECORD_SOURCES[SAID_SOURCE]})
+_WHOLE_SHA_CHARS = 40
 _BARE: Row = {}
 _ABOUT: dict[bool, Row] = {is_about: {"about": is_about} for is_about in (True, False)}
 """Rows are never modified, so equal edges share one."""
 
 
 Edge = tuple[str, Row, str, Row, Row | None]
-"""An edge from a memory, or from a file that it names: its table and row, the table and row of the node that it leads to, the earlier file's row."""
+"""An edge from a memory or run, or from a file that it names: its table and row, the table and row of the node that it leads to, the earlier file's row."""
+
+
+def implied_by_run(run: Row) -> Iterator[Edge]:
+    """Yield the edges that a run's row implies, each once."""
+    project = run.get("project_id")
+    for test in run.get("passed", ()):
+        yield "PASSED", _BARE, "Test", _node("Test", test, project), None
+    for test in run.get("failed", ()):
+        yield "FAILED", _BARE, "Test", _node("Test", test["name"], project), None
+    yield "OF_BUILD", _BARE, "Build", _node("Build", run["name"], project), None
+    if len(commit := run.get("git_commit", "")) >= _WHOLE_SHA_CHARS:
+        yield "RAN_ON", _BARE, "Commit", _node("Commit", commit, project), None
 
 
 def implied(memory: Row) -> Iterator[Edge]:
@@ -48,6 +65,11 @@ def implied(memory: Row) -> Iterator[Edge]:
     for entity in memory.get("entities", ()):
         about = _ABOUT[entity.get("about", False)]
         yield "MENTIONS", about, "Entity", _entity(entity["kind"], entity["name"], project), None
+    if memory.get("source") in _OF_SESSIONS:
+        own = f"{memory.get('build_id')}/"  # a duplicate that was merged into it may be of another kind
+        for event in memory.get("source_event_ids", ()):
+            if event.startswith(own):
+                yield "OF_TURN", _BARE, "Turn", _node("Turn", event, project), None
     if commit := memory.get("git_commit"):
         yield from _of_commit(memory, commit, project)
 
@@ -94,15 +116,15 @@ def _entity(kind: str, name: str, project_id: str | None) -> Row:
 
 
 class Implied:
-    """The nodes and edges that memories imply, gathered while their rows are read."""
+    """The nodes and edges that memories and runs imply, gathered while their rows are read."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Row]] = defaultdict(dict)
         self._edges: dict[str, dict[tuple[str, ...], Row]] = defaultdict(dict)
 
-    def gather(self, memory_id: str, memory: Row) -> None:
-        """Add what a memory implies. A node is as the first memory names it; of two mentions of one thing the last counts."""
-        for table, row, leads_to, node, source in implied(memory):
+    def gather(self, memory_id: str, memory: Row, *, of: str = "Memory") -> None:
+        """Add what a memory (or a row `of` the other table) implies. A node is as the first names it; of two mentions of one thing the last counts."""
+        for table, row, leads_to, node, source in implied(memory) if of == "Memory" else implied_by_run(memory):
             target = node["id"]
             self.nodes[leads_to].setdefault(target, node)
             if source is None:
@@ -116,7 +138,7 @@ class Implied:
         return (((ends[0], ends[1]), row) for ends, row in self._edges.get(table, _BARE).items())
 
     def of(self, table: str, rows: Iterable[tuple[Key, Row]]) -> Iterable[tuple[Key, Row]]:
-        """Return a table's rows with those that the gathered memories imply."""
+        """Return a table's rows with those that the gathered rows imply."""
         if table in EDGES:
             return self.edges(table)
         if named := self.nodes.get(table):
@@ -128,21 +150,21 @@ class Implied:
 def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
     """Return the statements that bring a copy up to date that is as at the event `since`.
 
-    A memory whose change has an `old` row keeps its edges. Edges leave before nodes, and nodes come before edges; at last nodes go that
+    A memory or run whose change has an `old` row keeps its edges. Edges leave before nodes, and nodes come before edges; at last nodes go that
     no memory names any more, unless they have rows of their own.
     """
     rows: dict[str, dict[Key, Row | None]] = defaultdict(dict)
-    found, former = Implied(), dict[Key, None]()
+    found, former = Implied(), {name: dict[Key, None]() for name in NAMING}
     for name, key, old, new in changes:
         rows[name][key] = new
-        if name == "Memory" and old is None and new is not None:
-            found.gather(str(key), new)
-        if name == "Memory" and (
-            new is None or (old is None and new["seq"] <= since)
-        ):  # no other has edges in the copy
-            former[key] = None
+        if name in NAMING and old is None and new is not None:
+            found.gather(str(key), new, of=name)
+        if name in NAMING and (
+            new is None or (old is None and (new["seq"] <= since or name == "Run"))
+        ):  # no other has edges in the copy; a run's number is that of its last event
+            former[name][key] = None
     memory, named = tables()["Memory"], _named()
-    alone = set(named) if former else set[str]()
+    alone = set(named) if any(former.values()) else set[str]()
     for name, table in reversed(tables().items()):
         gone = [key for key, row in rows[name].items() if row is None]
         if name in named and gone:
@@ -151,8 +173,10 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
         else:
             yield from matching(table, gone, " DELETE x")
         if name in EDGES:
-            theirs = "-[e:{}]->()" if (table.ends or "")[0] == "Memory" else " MATCH ()-[e:{} {{memory_id: x.id}}]->()"
-            yield from matching(memory, former, f"{theirs.format(name)} DELETE e")
+            source = (table.ends or ("", ""))[0]
+            theirs = "-[e:{}]->()" if source in NAMING else " MATCH ()-[e:{} {{memory_id: x.id}}]->()"
+            of = source if source in NAMING else memory.name
+            yield from matching(tables()[of], former[of], f"{theirs.format(name)} DELETE e")
     for name, table in tables().items():
         yield from upserts(table, ((key, row) for key, row in rows[name].items() if row is not None))
         yield from upserts(table, found.nodes[name].items(), unless_there=True)
@@ -173,7 +197,7 @@ def _named() -> dict[str, list[str]]:
     for edge in sorted(EDGES):
         source, target = tables()[edge].ends or ("", "")
         found.setdefault(target, []).append(f"(:{source})-[:{edge}]->(x)")
-        if source != "Memory":
+        if source not in NAMING:
             found.setdefault(source, []).append(f"(x)-[:{edge}]->(:{target})")
     return found
 

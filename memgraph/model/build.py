@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from memgraph.model.base import MAX_ITEMS, Count, Finite, Model, Name, Timestamp, Unit, storable
+from memgraph.model.base import MAX_ITEMS, MAX_NAME_CHARS, Count, Finite, Model, Name, Timestamp, Unit, storable
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
@@ -72,6 +72,8 @@ class BuildTask(Model):
         Issues and pull requests of the same repository that the message mentions; those that it says it closes.
     undoes : list of str
         All tasks that this one undid, where it is more than `reverts`.
+    test : str or None
+        The name of the test that the task is a run of, the same in every run.
     """
 
     task_id: Name
@@ -103,6 +105,12 @@ class BuildTask(Model):
     mentions: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     closes: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    test: Name | None = None
+
+
+def event_id(build_id: str, task_id: str) -> str:
+    """Return what names a task of a build among the `source_event_ids` of memories."""
+    return f"{build_id}/{task_id}"[:MAX_NAME_CHARS]
 
 
 class UserIntervention(Model):
@@ -122,6 +130,8 @@ class BuildEventLog(Model):
         The kind of record it was read from (``git``, ``transcript``, …), which becomes its memories' `source`; their trust class.
     session_id : str or None
         The agent's session, for its memories' order.
+    git_commit : str or None
+        The hash of the commit that it ran on, where the record names it.
     """
 
     build_id: Name
@@ -135,6 +145,15 @@ class BuildEventLog(Model):
     source: Name = "build log"
     session_id: Name | None = None
     trust_class: TrustClass = "agent"
+    git_commit: Name | None = None
+
+    def content(self) -> dict[str, Any]:
+        """Return the log as JSON, without the fields that came later where they are not set: its digest is what it was."""
+        found = self.model_dump(mode="json")
+        for one, name in [(found, "git_commit"), *((task, "test") for task in found["tasks"])]:
+            if one[name] is None:
+                del one[name]
+        return found
 
 
 class Candidate(Model):

@@ -15,7 +15,8 @@ import orjson
 
 from memgraph.errors import MissingExtraError
 from memgraph.graph.implied import EDGES, Implied
-from memgraph.model.ids import canonical_name
+from memgraph.model.build import event_id
+from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryFields, ProceduralMemory, SemanticMemory
 from memgraph.ports import Row, is_release
 from memgraph.store import AgentMemoryStore
@@ -70,8 +71,8 @@ def shown_graph(
     """Return the part of a store that may be shown (parameters as for `shown_ids`), without what refers to hidden memories.
 
     With `named` it has a node for each thing that these memories name (see `memgraph.graph.implied`), one for all ways to name it: its
-    `type` is what it is (file, commit, person, release, issue, agent, tag, project, build, session, task, or an entity's kind), its `name`
-    what it is called.
+    `type` is what it is (file, commit, person, release, issue, agent, tag, project, build, run, test, session, turn, task, or an entity's
+    kind), its `name` what it is called. Of a run are shown the tests that passed, and those of whose failure a memory is shown.
     """
     with store.reader.frozen():
         ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
@@ -80,7 +81,8 @@ def shown_graph(
         parts = (ranked[start : start + _READ_AT_ONCE] for start in range(0, len(ranked), _READ_AT_ONCE))
         nodes = [_node(memory, ids) for part in parts for memory in store.reader.read(part)]
         links = store.reader.every_link()
-    things, to_things = _named(nodes) if named else ([], [])
+        runs = store.reader.every_record("Run") if named else []
+    things, to_things = _named(nodes, runs) if named else ([], [])
     edges = [
         _set(
             {**link.model_dump(exclude={"source_id", "target_id"}), "source": link.source_id, "target": link.target_id}
@@ -98,11 +100,17 @@ def shown_graph(
     return Graph(nodes + things, edges)
 
 
-def _named(memories: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the things that memories name, and the edges to them and between them."""
-    found = Implied()
+def _named(memories: Iterable[Row], runs: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the things that memories and the runs of their builds name, and the edges to them and between them."""
+    found, told = Implied(), set[str]()
     for memory in memories:
         found.gather(memory["id"], memory)
+        told.update(memory.get("source_event_ids", ()))
+    for run in runs:
+        if natural_id("build", run["name"], project_id=run["project_id"]) in found.nodes["Build"]:
+            failed = [one for one in run.get("failed", ()) if event_id(run["name"], one["task"]) in told]
+            found.gather(run["id"], {**run, "failed": failed}, of="Run")
+            found.nodes["Run"][run["id"]] = {name: run[name] for name in ("id", "name", "project_id")}
     nodes: list[Row] = []
     called: dict[tuple[str, str | None, str], str] = {}
     stands: dict[str, str] = {}

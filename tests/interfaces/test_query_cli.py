@@ -234,9 +234,9 @@ def test_standard_input_is_asked(run):
         (
             ["--cypher", "MATCH (c:Comment) RETURN c"],
             1,
-            "no label or relation Comment; there are the labels Memory, Project",
+            "no label or relation Comment; there are the labels Memory, Run, Project",
         ),
-        (["--cypher", "MATCH (c:Nothing) RETURN c"], 1, "In this graph there are the labels Memory, Project"),
+        (["--cypher", "MATCH (c:Nothing) RETURN c"], 1, "In this graph there are the labels Memory, Run, Project"),
         (["--cypher", "MATCH (m)-[r]->(n) RETURN type(r)"], 1, "Use label(r) for the relation of an edge"),
         (["--cypher", "MATCH (m:Memory) RETURN m.text"], 1, "`memgraph queries schema` lists the properties"),
         (["--cypher", ""], 1, "must start with"),

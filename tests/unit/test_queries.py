@@ -17,7 +17,7 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore, InvalidInputError, Mem
 from memgraph.errors import MissingExtraError, QueryError
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.queries import named_queries, named_query, parse_query
-from memgraph.model.events.records import BuildConsolidated, RecalledItem, RetrievalRecorded, SourceRead
+from memgraph.model.events.records import BuildConsolidated, FailedTest, RecalledItem, RetrievalRecorded, SourceRead
 from memgraph.model.memory import RECORD_SOURCES, RUN_SOURCE
 from memgraph.model.results.learning import MADE_BY_SLEEP
 from memgraph.model.results.rows import Column, Rows
@@ -188,12 +188,16 @@ def shadows(beside: int) -> list[dict[str, object]]:
     ]
 
 
-def build(name: str, outcome: str, ended: str, **counts: int) -> BuildConsolidated:
+def build(name: str, outcome: str, ended: str, **counts: object) -> BuildConsolidated:
     times = {"started_at": day(ended), "completed_at": day(ended), "consolidated_at": NOW}
     return BuildConsolidated(
         project_id="shop", build_id=name, log_sha256="0" * 64, outcome=outcome, task_count=1, complete=True, extractor="rules",
         **{"extracted": 0, "merged": 0, **counts}, **times,
     )  # fmt: skip
+
+
+def failed(*names: str) -> list[FailedTest]:
+    return [FailedTest(name=name, task=name) for name in names]
 
 
 def recall(query_id: str, agent: str, at: str, *numbers: int) -> RetrievalRecorded:
@@ -212,9 +216,13 @@ def fill(store: AgentMemoryStore, clock: FakeClock) -> None:
         store.insert_memories(part, annotate=False)
     store.insert_memories([shadow for beside in STATES for shadow in shadows(beside)], annotate=False)
     store.commit(
-        "global", [build("b1", "failure", "01-02", extracted=1), build("b2", "failure", "01-03", extracted=1, merged=1)]
+        "global",
+        [
+            build("b1", "failure", "01-02", extracted=1, passed=["a::two"], failed=failed("a::one")),
+            build("b2", "failure", "01-03", extracted=1, merged=1, git_commit=STALE, failed=failed("a::one", "a::two")),
+        ],
     )
-    store.commit("global", [build("b3", "success", "01-05", extracted=2)])
+    store.commit("global", [build("b3", "success", "01-05", extracted=2, passed=["a::one", "a::three"])])
     read = {"records": 40, "builds": 3, "extracted": 4, "merged": 1, "skipped": 2, "read_at": NOW}
     store.commit(
         "global", [SourceRead(source_id="x", kind="git", locator="repo", project_id="shop", cursor="9", **read)]
@@ -648,6 +656,15 @@ ANSWERS = [
         [("lib/net.py", 1, 2, 0.5, day("2025-11-10")), ("net/core.py", 1, 2, 0.5, day("2025-11-20"))],
     ),
     ("changes_together", {"file": "net_test.py", "since": "2025-11-20"}, [("net/core.py", 1, 1, 1.0, day("2025-11-20"))]),
+    (
+        "failing_tests",
+        {},
+        [
+            ("a::one", "shop", 2, 1, day("01-03"), STALE, day("01-05"), None, False),
+            ("a::two", "shop", 1, 0, day("01-03"), STALE, day("01-02"), None, True),
+        ],
+    ),
+    ("failing_tests", {"since": "2026-01-03", "limit": 1}, [("a::one", "shop", 1, 1, day("01-03"), STALE, day("01-05"), None, False)]),
     ("sources_read", {}, [("git", "repo", "shop", 40, 3, 4, 1, 2, NOW)]),
     ("sources_read", {"kind": "junit"}, []),
 ]  # fmt: skip

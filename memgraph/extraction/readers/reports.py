@@ -12,6 +12,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from memgraph.errors import SourceError
+from memgraph.extraction.components import is_sha
 from memgraph.extraction.error_text import VERDICT
 from memgraph.extraction.readers.source import (
     MAX_BUILD_TASKS,
@@ -75,6 +76,13 @@ _PASSED = re.compile(
     r"Tests:\s+(?:\d+ (?:skipped|todo), )*\d+ passed, \d+ total|(?:\[INFO\] )?BUILD SUCCESS(?:FUL)?.*"
 )
 """Final lines of tools: proof of success, unless a runner's own final line is to come."""
+_PASSED_TEST = re.compile(
+    r"(?:\[gw\d+\] \[ *\d+%\] PASSED (?P<one>\S+\.py::.+)|(?P<other>\S+\.py::\S.*?) PASSED(?: +\[ *\d+%\])?|"
+    r"test (?P<cargo>\S+)(?: - .{1,200})? \.\.\. ok|\s*--- PASS: (?P<go>\S+)(?: \([\d.]+s\))?)"
+)
+"""The lines of ``pytest -v``, ``cargo test`` and ``go test -v`` about a test that passed."""
+_COMMIT_OUT = re.compile(r"'?([0-9a-f]{40})'?|(?:HEAD is now at|Checking out(?: Revision)?) ([0-9a-f]{7,40})\b.*")
+"""What GitHub, GitLab and Jenkins print of the commit that they check out."""
 _RUNNER = ("##[group]", "##[section]", "section_start:", "[Pipeline]", "Running with gitlab-runner", "Started by ")
 _NODE_FAILED = ("# fail ", "ℹ fail ")
 """The final line of ``node --test``: it shows that a command failed, but alone does not make a file a log."""
@@ -139,6 +147,7 @@ class CiLogReader(FileReader):
             "started_at": log.started or changed_at(self.path),
             "completed_at": max(log.now or changed_at(self.path), log.started or ""),
             "source": "ci log",
+            "git_commit": log.commit or None,
             "trust_class": "tool",
         }
         yield Part(fields, log.lines, place="log")
@@ -154,6 +163,8 @@ class _Log:
         self._held = 0
         self._preamble = _Command()
         self._failures: dict[str, tuple[_Failure, str | None, _Command]] = {}
+        self._passed: dict[str, tuple[str, str | None]] = {}
+        self.commit = ""
         self._tools = [tool() for tool in _TOOLS]
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
@@ -202,7 +213,11 @@ class _Log:
             found.append(_task(key, command.title, command, told, command.outcome, command.when))
         for key, (failure, when, command) in failures.items():
             told = cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS)
-            found.append(_task(key, one_line(failure.title) or key, command, told, "failure", when))
+            test = named(failure.test, "") or None
+            found.append(_task(key, one_line(failure.title) or key, command, told, "failure", when, test))
+        for test, (name, when) in self._passed.items():
+            told = {"agent_name": _AGENT, "description": one_line(f"Test {name}"), "outcome": "success"}
+            found.append(BuildTask(task_id=test, test=test, occurred_at=when, **told))
         return found
 
     def _plain(self, raw: str) -> str:
@@ -287,6 +302,13 @@ class _Log:
             wrong = True
         elif self._commands and line.startswith(_NODE_FAILED):
             wrong = line[7:].isdecimal() and int(line[7:]) > 0
+        if match := _PASSED_TEST.fullmatch(beginning(line, _MAX_TOLD_CHARS)):
+            name = match[match.lastgroup or 0]
+            test = _test_of_pytest(name) if match["one"] or match["other"] else name
+            if len(self._passed) < _MAX_FAILURES and (test := named(test, "")):
+                self._passed.setdefault(test, (name, self.now or None))
+        elif (match := _COMMIT_OUT.fullmatch(line.strip())) and len(match[match.lastindex or 0]) > len(self.commit):
+            self.commit = match[match.lastindex or 0]
         for tool in self._tools:
             if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
@@ -311,9 +333,18 @@ def _exit_code(line: str) -> int | None:
     return int(code) if is_said and code.isdecimal() and len(code) < 6 else None
 
 
-def _task(key: str, title: str, command: _Command, output: str, outcome: TaskOutcome, when: str | None) -> BuildTask:
+def _task(
+    key: str,
+    title: str,
+    command: _Command,
+    output: str,
+    outcome: TaskOutcome,
+    when: str | None,
+    test: str | None = None,
+) -> BuildTask:
     return BuildTask(
         task_id=key,
+        test=test,
         agent_name=_AGENT,
         description=title,
         command=command.text,
@@ -334,11 +365,12 @@ _MAX_HELD_TESTS = 5_000
 
 @dataclass
 class _Failure:
-    """A failure, while its lines are being read: its key is equal for the same failure in another run."""
+    """A failure, while its lines are being read: its key is equal for the same failure in another run; `test` is the name of a test."""
 
     key: str
     title: str
     lines: list[str] = field(default_factory=list)
+    test: str = ""
 
 
 class _Tool:
@@ -393,12 +425,20 @@ class _Pytest(_Tool):
             name = f"{match[2]}{match[3]}"
             said = self.taken(match[3].removeprefix("::").replace("::", "."))
             title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {name} failed"
-            return _Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said)
+            return _Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said, _test_of_pytest(name))
         elif line.startswith("==="):
             self.open = None
         elif line.startswith(("E   ", ">  ")) or _place(line.partition(": ")[0], ".py"):
             self.add(line)
         return None
+
+
+def _test_of_pytest(name: str) -> str:
+    """Return the name that pytest gives a test in its reports; "" of what is no test, such as a module that cannot be imported."""
+    path, bracket, parameters = name.partition("[")
+    file, *parts = path.split("::")
+    of = ".".join([file.removesuffix(".py").replace("/", "."), *parts[:-1]])
+    return f"{of}::{parts[-1]}{bracket}{parameters}" if parts else ""
 
 
 class _Tsc(_Tool):
@@ -424,7 +464,7 @@ class _Cargo(_Tool):
         code = head.removeprefix("error[").removesuffix("]") if head.startswith("error[E") else ""
         if line.startswith("test ") and line.endswith(" ... FAILED"):
             test = line.removeprefix("test ").removesuffix(" ... FAILED").partition(" - ")[0]
-            failure = self._notes[test] = _Failure(f"cargo test {test}", f"Test {test} failed")
+            failure = self._notes[test] = _Failure(f"cargo test {test}", f"Test {test} failed", test=test)
             return failure
         if line.startswith("---- ") and line.endswith(" stdout ----"):
             self.open = self._notes.get(line.removeprefix("---- ").removesuffix(" stdout ----"))
@@ -451,7 +491,7 @@ class _GoTest(_Tool):
         words = line.split()
         place, _, said = line.removeprefix("vet: ").partition(": ")
         if words[:2] == ["---", "FAIL:"] and len(words) > 2:
-            self.open = _Failure(f"go test {words[2]}", f"Test {words[2]} failed", self.taken(words[2]))
+            self.open = _Failure(f"go test {words[2]}", f"Test {words[2]} failed", self.taken(words[2]), words[2])
             return self.open
         if line.startswith("=== ") and words[1:2] in (["RUN"], ["CONT"]) and len(words) == 3:
             self.note(words[2])
@@ -477,7 +517,8 @@ class _Jest(_Tool):
         if match := self._FILE.fullmatch(line):
             self._file, self.open = match[1], None
         elif self._file and "● " in line[:6] and test != line.lstrip():
-            self.open = _Failure(f"jest {self._file} {test}", f"{self._file}: {test}") if test != "Console" else None
+            name = f"{self._file} {test}"
+            self.open = _Failure(f"jest {name}", f"{self._file}: {test}", test=name) if test != "Console" else None
             return self.open
         elif line[:1].strip():
             self.open = None
@@ -514,6 +555,8 @@ _WRONG = frozenset({"failure", "error"})
 _WRONG_ONCE = frozenset({"flakyFailure", "flakyError"})
 """Elements of a test that passed when it was run again."""
 _WRONG_STATUS = frozenset({"fail", "failed", "failure", "error"})
+_COMMIT = re.compile(r"(?:commit|sha|revision)(?:[._-]?id)?$")
+"""How the name of a property ends whose value is the hash of the commit: ``git.commit.id``, ``CI_COMMIT_SHA``."""
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding=["']([A-Za-z][\w.-]{0,40})""")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -567,6 +610,7 @@ class JunitReader(FileReader):
             "started_at": report.started or changed_at(self.path),
             "completed_at": report.completed() or changed_at(self.path),
             "source": "test report",
+            "git_commit": report.commit or None,
             "trust_class": "tool",
         }
         yield Part(fields, len(report.tasks) or 1, place="report")
@@ -594,7 +638,7 @@ class _Report:
 
     def __init__(self) -> None:
         self.is_one = False
-        self.name = self.started = ""
+        self.name = self.started = self.commit = ""
         self.seconds = 0.0
         self.declared = 0
         self.tasks: list[BuildTask] = []
@@ -617,6 +661,9 @@ class _Report:
             open_elements.pop()
             if tag == "testcase" and self.is_one:
                 self._case(element, open_elements)
+            elif tag == "property" and _COMMIT.search((element.get("name") or "").lower()):
+                value = (element.get("value") or "").strip().lower()
+                self.commit = self.commit or (value if is_sha(value) else "")
             elif tag in _WRONG and open_elements and _tag(open_elements[-1]) in _SUITES:  # it did not start
                 self.counts["failed"] += 1
                 self._add(one_line(open_elements[-1].get("name"), 180), open_elements, [element])
@@ -657,6 +704,7 @@ class _Report:
         self.tasks.append(
             BuildTask(
                 task_id=f"{test}{run}",
+                test=(name if _tag(places[-1]) == "testcase" else "") or None,
                 agent_name=named(next((one.get("hostname") for one in suites if one.get("hostname")), ""), "tests"),
                 description=one_line(f"Test {test}"),
                 output=_output(wrong, places[-1]) if is_wrong else "",

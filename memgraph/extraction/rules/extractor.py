@@ -180,6 +180,8 @@ def _recovery(task: BuildTask, failed: BuildTask) -> Finding:
 
 
 def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: frozenset[str]) -> bool:
+    if task.test and failed.test:
+        return task.test == failed.test  # the names of two tests may have most of their words in common
     if task.task_id == failed.task_id or task.reverts == failed.task_id:
         return True
     if overlap(words, its) >= _SAME_TASK_OVERLAP:

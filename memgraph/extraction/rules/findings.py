@@ -125,7 +125,7 @@ def origin(log: BuildEventLog, event: str, when: str) -> dict[str, Any]:
         "occurred_at": when,
         "project_id": log.project_id,
         "build_id": log.build_id,
-        "source_event_ids": [f"{log.build_id}/{event}"[:400]],
+        "source_event_ids": [event_id(log.build_id, event)],
         "evidence_build_ids": [log.build_id],
         "session_id": log.session_id,
         "source": log.source,

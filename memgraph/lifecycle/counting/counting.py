@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.counting.changes import Changes
+from memgraph.lifecycle.counting.outcomes import Outcomes
 from memgraph.lifecycle.counting.records import (
     HOT_SPOT,
     LEAST_SHARE,
@@ -14,11 +15,12 @@ from memgraph.lifecycle.counting.records import (
     Change,
     Counted,
     Question,
+    Record,
     Tallies,
 )
 
 LAST_PART = 0.2
-"""Share of the commits, the last ones, before which the rules are asked."""
+"""Share of the commits and of the results of tests, the last ones, before which the rules are asked."""
 LEVELS = 10
 """Shares are measured in so many levels of equal width."""
 LEAST_MEASURED = 20
@@ -57,26 +59,31 @@ class Held(NamedTuple):
 
 
 class Counting:
-    """Counts that take the commits of one project in order, and can be asked at any moment."""
+    """Counts that take the commits and the results of tests of one project, each in order, and can be asked at any moment."""
 
     def __init__(self) -> None:
-        self._changes = Changes()
-        self._tallies: dict[str, Tallies[Any, Any]] = {one.kind: one for one in self._changes.tallies}
+        self._changes, self._outcomes = Changes(), Outcomes()
+        tallies: list[Tallies[Any, Any]] = [*self._changes.tallies, *self._outcomes.tallies]
+        self._tallies = {one.kind: one for one in tallies}
 
-    def learn(self, change: Change) -> None:
-        """Count a commit."""
-        self._changes.learn(change)
+    def learn(self, record: Record) -> None:
+        """Count a commit or a result."""
+        if isinstance(record, Change):
+            self._changes.learn(record)
+        else:
+            self._outcomes.learn(record)
 
-    def questions(self, change: Change) -> list[Question]:
-        """Return what the rules are asked before a commit is learned, with their answers."""
-        return list(self._changes.questions(change))
+    def questions(self, record: Record) -> list[Question]:
+        """Return what the rules are asked before a record is learned, with their answers."""
+        return list(self._changes.questions(record) if isinstance(record, Change) else self._outcomes.questions(record))
 
     def rules(self, held: Mapping[str, Held] | None = None) -> list[Counted]:
         """Return the rules, the most confident of each kind first.
 
         Their confidence is what such rules had in the check (`held`); those that it shows not to hold are left out.
         """
-        known = [(rule, measured(rule.kind, rule.share, held or {})) for rule in self._changes.rules()]
+        found = (*self._changes.rules(), *self._outcomes.rules())
+        known = [(rule, measured(rule.kind, rule.share, held or {})) for rule in found]
         all_of_them = [rule if had is None else rule._replace(confidence=had) for rule, had in known]
         rules = [rule for rule in all_of_them if rule.confidence >= LEAST_SHARE[rule.kind]]
         order = {kind: place for place, kind in enumerate(TEMPLATES)}
@@ -92,13 +99,13 @@ class Counting:
         return self._tallies[question.kind].was_hit(question.subject, obj, question.number)
 
 
-def check(history: Sequence[Change]) -> dict[str, Held]:
-    """Hold the rules against the last part of a history: they are asked before a commit is learned.
+def check(history: Sequence[Record]) -> dict[str, Held]:
+    """Hold the rules against the last part of a history: they are asked before a record is learned.
 
     Parameters
     ----------
-    history : sequence of Change
-        Commits of one project in order. Asked are those of the last fifth.
+    history : sequence of Change or Outcome
+        Records of one project in order. Asked are the last fifth of the commits, and of the results of tests.
 
     Returns
     -------
@@ -107,14 +114,16 @@ def check(history: Sequence[Change]) -> dict[str, Held]:
     """
     counting, asked = Counting(), list[Question]()
     fixes = Held(0, 0, 0)
-    for number, change in enumerate(history):
-        if number >= (1 - LAST_PART) * len(history):
-            questions = counting.questions(change)
+    many, met = Counter(map(type, history)), Counter[type[Record]]()
+    for record in history:
+        if met[type(record)] >= (1 - LAST_PART) * many[type(record)]:
+            questions = counting.questions(record)
             asked += questions
-            if change.is_fix:
+            if isinstance(record, Change) and record.is_fix:
                 hits = [one.is_answered for one in questions if one.kind == HOT_SPOT]
                 fixes = Held(fixes.asked + 1, fixes.answered + counting.has_hot_spots, fixes.right + any(hits))
-        counting.learn(change)
+        met[type(record)] += 1
+        counting.learn(record)
     held = {kind: _held([one for one in asked if one.kind == kind], counting) for kind in TEMPLATES}
     return held | {FIXES: fixes}
 
@@ -144,12 +153,12 @@ def measured(kind: str, share: float, held: Mapping[str, Held]) -> float | None:
 
 
 def about(name: str, rules: Iterable[Counted], most: int = 3) -> list[Counted]:
-    """Choose the rules to show for a task that names a file or a folder: the best of each kind first.
+    """Choose the rules to show for a task that names a file, a folder or a test: the best of each kind first.
 
     Parameters
     ----------
     name : str
-        A path, a former one too; a folder; the last part of a path, if only one subject has it.
+        A path, a former one too; a folder; a test; the last part of a path or test, if only one subject has it.
     rules : iterable of Counted
         What `Counting.rules` returned: order decides between rules of a kind.
     most : int
@@ -171,4 +180,4 @@ def about(name: str, rules: Iterable[Counted], most: int = 3) -> list[Counted]:
 
 
 def _last_part(name: str) -> str:
-    return name.rstrip("/").rpartition("/")[2]
+    return name.rstrip("/").replace("::", "/").rpartition("/")[2]

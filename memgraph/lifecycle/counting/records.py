@@ -1,4 +1,4 @@
-"""What is counted (the commits of a history), how (hits among occasions), and what comes of it (rules with typed numbers). Pure."""
+"""What is counted (the commits of a history, and the results of tests), how (hits among occasions), and what comes of it (rules with typed numbers). Pure."""
 
 from __future__ import annotations
 
@@ -41,8 +41,31 @@ class Change:
     reverts: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a test ended in a run.
+
+    `id` names the run, `code` what it ran on: equal for equal code, and for no two runs where that is not known. One that `was_retried`
+    failed and then passed. `failure` is the memory that tells of a failure; `mended_by` says what came between a failure and this
+    pass, and `mending` is its memory.
+    """
+
+    id: str
+    at: datetime
+    test: str
+    ok: bool
+    code: str
+    was_retried: bool = False
+    failure: str = ""
+    mended_by: str = ""
+    mending: str = ""
+
+
+Record = Change | Outcome
+
 TOGETHER, HOT_SPOT, MENDED, REVERTED = "changes together", "hot spot", "fix after change", "reverted"
-KNOWS = "who knows"
+KNOWS, RETURNS, FLAKY = "who knows", "returning failure", "flaky test"
+OF_TESTS = frozenset({RETURNS, FLAKY})
 
 TEMPLATES = {
     TOGETHER: "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits that changed {subject} and 1 to 19 other files, the latest on {last}.",
@@ -50,17 +73,22 @@ TEMPLATES = {
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
     KNOWS: "{object} knows {subject}: made {support} of the {occasions} changes to it by people, {recent} of the last {tries}; the latest is of {last}.",
+    RETURNS: "{subject} returns as a failure: of {occasions} runs before which it had been mended it failed in {support}, {recent} of the last {tries}, the latest on {last}{mended}.",
+    FLAKY: "{subject} is flaky: {support} of {occasions} times that it ran again on the same code it gave another result, {recent} of the last {tries}, the latest on {last}.",
 }
 """The sentence of each kind of rule."""
-LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2}
+_MENDED = "; what came between a failure of it and the next pass the last time: {}"
+LEAST_SUPPORT = dict.fromkeys(TEMPLATES, LEAST_BUILDS) | {MENDED: 2, REVERTED: 2, RETURNS: 2, FLAKY: 2}
 LEAST_SHARE = dict.fromkeys(TEMPLATES, 0.0) | {
     TOGETHER: 0.5,
     KNOWS: 0.4,
     MENDED: 0.05,
     REVERTED: 0.05,
+    RETURNS: 0.05,
+    FLAKY: 0.05,
 }
-HALF_LIFE = dict.fromkeys(TEMPLATES, 800) | {KNOWS: 200}
-"""Commits after which one counts half: people move on faster than habits."""
+HALF_LIFE = dict.fromkeys(TEMPLATES, 800) | {KNOWS: 200, RETURNS: 50, FLAKY: 50}
+"""Commits (of a test: its runs) after which one counts half: people move on faster than habits."""
 
 
 class Counted(NamedTuple):
@@ -85,9 +113,11 @@ class Counted(NamedTuple):
     first, last : datetime
         Of the hits.
     evidence, counterexamples : tuple of str
-        Ids of the records, newest first, at most `MOST_IDS`.
+        Ids of the records, newest first, at most `MOST_IDS`. Of a test: of the memories of its failures, and the names of runs.
     lag_days : int, optional
         Days within which at least half of the hits were mended.
+    mended_by : str, optional
+        What came between a failure of a test and the next pass, the last time that this is known.
     """
 
     kind: str
@@ -106,11 +136,13 @@ class Counted(NamedTuple):
     evidence: tuple[str, ...]
     counterexamples: tuple[str, ...]
     lag_days: int | None = None
+    mended_by: str | None = None
 
     @property
     def text(self) -> str:
         """The rule as a sentence; every number in it can be counted in the history."""
-        return TEMPLATES[self.kind].format_map(self._asdict() | {"last": _day(self.last)})
+        mended = _MENDED.format(self.mended_by) if self.mended_by else ""
+        return TEMPLATES[self.kind].format_map(self._asdict() | {"last": _day(self.last), "mended": mended})
 
 
 def _day(at: datetime) -> str:
@@ -122,7 +154,7 @@ def counted(
     subject: str,
     obj: str,
     share: float,
-    log: Sequence[Change],
+    log: Sequence[Record],
     occasions: Sequence[int],
     hits: Sequence[int],
 ) -> Counted:

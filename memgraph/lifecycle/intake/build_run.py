@@ -21,17 +21,17 @@ from memgraph.extraction.components import goes_along, is_packaging
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.readers.source import end
 from memgraph.extraction.rules.extractor import command_of, failed_with, recovery_of, task_name
-from memgraph.extraction.rules.findings import MAX_FILES
+from memgraph.extraction.rules.findings import MAX_FILES, quoted_task
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.dedup.near_duplicates import of_scope
 from memgraph.lifecycle.episodes import strictness
 from memgraph.lifecycle.reconcile import linked_to
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
-from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
+from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, event_id
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.records import BuildConsolidated
+from memgraph.model.events.records import BuildConsolidated, FailedTest
 from memgraph.model.ids import canonical_name, natural_id, source_id
 from memgraph.model.memory import (
     RECORD_SOURCE,
@@ -130,8 +130,8 @@ class BuildRun:
         del self.candidates[place:]
         self.complete = False
 
-    def event(self, now: str) -> BuildConsolidated:
-        """Return the event that records what was done."""
+    def event(self, now: str, reader: Reader) -> BuildConsolidated:
+        """Return the event that records what was done, and how the build's tests ended."""
         log, known = self.log, self.known or {}
         # the best candidates were chosen: the next run completes those that time did not suffice for, and no others
         left_out = [] if self.complete else self.left_out
@@ -147,6 +147,7 @@ class BuildRun:
             merged=known.get("merged", 0) + self.merged,
             extractor=self.extraction.extractor,
             consolidated_at=now,
+            **_tests_of(log, reader),
         )
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
@@ -169,6 +170,19 @@ class BuildRun:
             notice=notice or "; ".join(filter(None, said)) or None,
             extraction_notice=self.extraction.notice,
         )
+
+
+def _tests_of(log: BuildEventLog, reader: Reader) -> dict[str, Any]:
+    """Return how the tests of a log ended: of more than an event holds, first those that have failed before."""
+    ran = [task for task in log.tasks if task.test]
+    passed = list(dict.fromkeys(task.test for task in ran if task.outcome == "success"))
+    failed = {task.test: task.task_id for task in ran if task.outcome == "failure"}
+    if len(passed) > MAX_ITEMS:
+        runs = (run for run in reader.every_record("Run") if run["project_id"] == log.project_id)
+        known = failed.keys() | {one["name"] for run in runs for one in run.get("failed", ())}
+        passed.sort(key=lambda test: test not in known)
+    told = [FailedTest(name=name or "", task=task) for name, task in failed.items()]
+    return {"git_commit": log.git_commit, "passed": passed[:MAX_ITEMS], "failed": told[:MAX_ITEMS]}
 
 
 def with_fields(candidate: Candidate, fields: Mapping[str, Any]) -> Candidate:
@@ -273,7 +287,7 @@ def _record(
         content=whole_sentences(" ".join(text.split()), MAX_CONTENT_CHARS),
         occurred_at=when,
         agents_involved=[by] if by else [],
-        source_event_ids=[f"{log.build_id}/{event}"[:400]],
+        source_event_ids=[event_id(log.build_id, event)],
         source=source,
         reason=_WHY[source],
         session_id=log.session_id,
@@ -340,8 +354,9 @@ class Failures:
                     failed[f"$ {command}"].append(one)
         made: dict[str | None, Candidate] = {}
         for task in log.tasks if failed else ():
-            command = " ".join(task.command.split())
-            for one in [*failed.get(canonical_name(task_name(task)), ()), *failed.get(f"$ {command}", ())]:
+            names = [task_name(task), *([quoted_task(f"Test {task.test}")] if task.test else [])]  # as reports have it
+            keys = dict.fromkeys([*map(canonical_name, names), f"$ {' '.join(task.command.split())}"])
+            for one in (one for key in keys for one in failed.get(key, ())):
                 if task.outcome == "success" and (what := _what_failed(one)) not in made:
                     recovery = recovery_of(log, task, one)
                     both = (recovery.memory, one)  # it quotes the error: it is as private, and no more trusted

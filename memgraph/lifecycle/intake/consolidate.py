@@ -171,7 +171,7 @@ class ConsolidationPipeline:
             for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
                 if by and by.is_decided and not by.is_known:
-                    writes.append(by.event(store.now()))
+                    writes.append(by.event(store.now(), store.reader))
             results = [build.result(store.now()) for build in builds]
             store.commit("global", [*writes, *(also(results) if also else ())])
             compared(store, new)
@@ -267,7 +267,7 @@ class ConsolidationPipeline:
 
     def _opened(self, log: BuildEventLog) -> BuildRun:
         log, secrets = redacted(self._store, log)
-        canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        canonical = orjson.dumps(log.content(), option=orjson.OPT_SORT_KEYS)
         return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
 
     def _known(self, log: BuildEventLog) -> Row | None:

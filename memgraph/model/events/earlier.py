@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from memgraph.model.base import MAX_NAME_CHARS, Count, Strict, Text
+from memgraph.model.base import MAX_NAME_CHARS, Count, Name, Strict, Text, Timestamp
 from memgraph.model.events.memories import (
     FIXED,
     Clearable,
@@ -24,7 +24,8 @@ from memgraph.model.events.memories import (
     Revision,
     VectorRef,
 )
-from memgraph.model.events.payload import OfOneMemory, Payload, Stored
+from memgraph.model.events.payload import OfOneMemory, Payload, Sha256, Stored
+from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import ATTEMPT_FIELDS, COMMIT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
@@ -137,6 +138,27 @@ class MemoryUndeleted2(Payload, type="memory.undeleted", version=2):
     added_seq: Count
     follower_ids: list[MemoryId] = Field(default_factory=list)
     recalls: list[RecallAgain] = Field(default_factory=list)
+
+
+class BuildConsolidated1(Payload, type="build.consolidated"):
+    """``build.consolidated``, version 1."""
+
+    POLICY = BuildConsolidated.POLICY
+
+    project_id: Name
+    build_id: Name
+    log_sha256: Sha256
+    outcome: Literal["success", "failure", "partial"]
+    started_at: Timestamp
+    completed_at: Timestamp
+    task_count: Count
+    agents: list[Name] = Field(default_factory=list)
+    consumed_keys: list[Name] = Field(default_factory=list)
+    complete: bool
+    extracted: Count
+    merged: Count
+    extractor: Name
+    consolidated_at: Timestamp
 
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
@@ -286,6 +308,7 @@ UPCASTERS: dict[tuple[str, int], Callable[[Stored], Stored]] = {
     ("memory.revised", 1): _with_changed_fields,
     ("memory.merged", 1): _with_changed_fields,
     ("memory.merged", 2): dict,
+    ("build.consolidated", 1): dict,
     **dict.fromkeys([("memory.added", 2), ("memory.undeleted", 2), ("memory.revised", 2), ("memory.merged", 3)], dict),
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""

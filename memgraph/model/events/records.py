@@ -131,8 +131,18 @@ class AccessAudited(Payload, type="access.audited"):
     audited_at: Timestamp
 
 
-class BuildConsolidated(Payload, type="build.consolidated"):
-    """A build log was consolidated, wholly or (when time ran out) up to `consumed_keys`."""
+class FailedTest(Strict):
+    """A test that failed in a build, and the task that says so."""
+
+    name: Name
+    task: Name
+
+
+class BuildConsolidated(Payload, type="build.consolidated", version=2):
+    """A build log was consolidated, wholly or (when time ran out) up to `consumed_keys`.
+
+    `git_commit` is what its tests ran on. One that failed and then passed when it was run again is in both lists.
+    """
 
     POLICY = Policy(
         carries=nothing,
@@ -155,6 +165,9 @@ class BuildConsolidated(Payload, type="build.consolidated"):
     merged: Count
     extractor: Name
     consolidated_at: Timestamp
+    git_commit: Name | None = None
+    passed: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    failed: Annotated[list[FailedTest], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
 
     def occurred_at(self) -> str | None:
         """Return when the build ended."""

@@ -29,6 +29,7 @@ _KINDS = {
     "SessionTasks": "session_tasks",
     "Recall": "recalls",
     "Build": "builds_read",
+    "Run": "test_runs",
     "Source": "sources_read",
     "WorkOrder": "work_orders",
     "PinRemoval": "pin_removal_requests",

@@ -98,6 +98,16 @@ def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row
                 project,
                 {"about": entity["about"]},
             )
+    for one, row in rows.get("Run", {}).items():
+        run, project, commit = str(one), row["project_id"], row.get("git_commit", "")
+        for edge, table, said in [
+            ("PASSED", "Test", row.get("passed", [])),
+            ("FAILED", "Test", [failed["name"] for failed in row.get("failed", [])]),
+            ("OF_BUILD", "Build", [row["name"]]),
+            ("RAN_ON", "Commit", [commit] if len(commit) == 40 else []),
+        ]:
+            for thing in said:
+                name(run, edge, table, table.lower(), thing, project)
     return whole
 
 

@@ -35,6 +35,7 @@ from memgraph.model.events.records import (
     BuildConsolidated,
     CompressionApplied,
     ContradictionsSought,
+    FailedTest,
     OutcomeRecorded,
     ProcedureMeasured,
     RecalledItem,
@@ -472,7 +473,12 @@ class History:
         return [MemoryReembedded(model=self.chance.choice(("m1", "m2", "m3")), embedded_at=self._now(), vectors=found)]
 
     def _consolidate(self) -> list[Payload]:
-        optional = {name: self._names(self._name) for name in ("agents", "consumed_keys") if self._has("build")}
+        optional: dict[str, Any] = {
+            name: self._names(self._name) for name in ("agents", "consumed_keys", "passed") if self._has("build")
+        }
+        if self._has("build"):
+            optional["failed"] = [FailedTest(name=one, task=self._name()) for one in self._names(self._name)]
+            optional["git_commit"] = self.chance.choice(("c0ffee1", "a" * 40, "b" * 40))
         return [
             BuildConsolidated(
                 project_id=self._name(),

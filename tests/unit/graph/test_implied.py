@@ -165,3 +165,52 @@ def test_a_label_that_is_also_a_keyword(graph: GraphCopy, rows: Snapshots) -> No
     put(rows, "m", **COMMIT)
     found = graph.query("MATCH (:Memory)-[:REVERTS]->(c:Commit) RETURN c.name AS name", {})
     assert found == [{"name": "c0"}]
+
+
+RUN: dict[str, Any] = {
+    "name": "r1", "project_id": "P", "outcome": "failure", "git_commit": "c" * 40, "seq": 1,
+    "passed": ["a::one", "a::two"], "failed": [{"name": "a::two", "task": "a::two (first run)"}, {"name": "a::three", "task": "a::three"}],
+}  # fmt: skip
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("follows", [False, True], ids=["a fresh graph", "a copy that follows"])
+def test_tests_come_and_go_with_the_runs_that_ran_them(graph: GraphCopy, rows: Snapshots, follows: bool) -> None:
+    def seen() -> set[tuple[str, str, str]]:
+        if not follows:
+            graph.write_base()
+        found = graph.query("MATCH (r:Run)-[e]->(x) RETURN r.name AS r, label(e) AS e, x.name AS x", {})
+        return {(row["r"], row["e"], row["x"]) for row in found}
+
+    put(rows, "m", project_id="P", build_id="r1", git_commit="c" * 40)
+    assert seen() == set()
+    put(rows, "r", "Run", **RUN)
+    ran = {("PASSED", "a::one"), ("PASSED", "a::two"), ("FAILED", "a::two"), ("FAILED", "a::three")}
+    of_it = {*ran, ("OF_BUILD", "r1"), ("RAN_ON", "c" * 40)}
+    assert seen() == {("r1", *one) for one in of_it}
+    together = "MATCH (r:Run)-[:RAN_ON]->(:Commit)<-[:OF_COMMIT]-(m:Memory)-[:FROM_BUILD]->(:Build)<-[:OF_BUILD]-(r) RETURN m.id AS m, r.failed_task AS t"
+    assert graph.query(together, {}) == [{"m": "m", "t": ["a::two (first run)", "a::three"]}]
+    put(rows, "s", "Run", **{**RUN, "name": "r2", "failed": [], "git_commit": "c0ffee1"})
+    assert seen() == {("r1", *one) for one in of_it} | {
+        ("r2", "PASSED", "a::one"),
+        ("r2", "PASSED", "a::two"),
+        ("r2", "OF_BUILD", "r2"),
+    }
+    put(rows, "r", "Run", **{**RUN, "failed": RUN["failed"][:1]})
+    assert ("r1", "FAILED", "a::three") not in seen()
+    assert names(graph, "Test") == ["a::one", "a::two"]
+    rows.take([Change("Run", "r", {}, None), Change("Memory", "m", {}, None)])
+    assert seen() == {("r2", "PASSED", "a::one"), ("r2", "PASSED", "a::two"), ("r2", "OF_BUILD", "r2")}
+    assert names(graph, "Commit") == []
+    rows.take([Change("Run", "s", {}, None)])
+    assert graph.query("MATCH (x) RETURN x.id", {}) == []
+
+
+@pytest.mark.embedded
+def test_what_was_said_in_a_turn_leads_to_it(graph: GraphCopy, rows: Snapshots) -> None:
+    of_it = {"build_id": "s1", "project_id": "P", "source_event_ids": ["s1/user@9:00", "git-1/c1"]}
+    put(rows, "said", source="session turn", **of_it)
+    put(rows, "rule", source="transcript", **of_it)
+    put(rows, "run", source="run", **of_it)
+    found = graph.query("MATCH (m:Memory)-[:OF_TURN]->(t:Turn) RETURN m.id AS id, t.name AS turn ORDER BY id", {})
+    assert found == [{"id": "rule", "turn": "s1/user@9:00"}, {"id": "said", "turn": "s1/user@9:00"}]

@@ -15,6 +15,7 @@ from memgraph.journal.envelope import Chain, CommitDraft, Event, seal, unseal
 from memgraph.journal.keyring import key_from_secret
 from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryUndeleted
+from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.ids import source_id
 
@@ -53,6 +54,16 @@ def test_an_episode_has_the_fields_that_its_text_described() -> None:
     told = {"asked": "Light the lamp.", "lesson": "I should look at the desk first.", "attempt": 2}
     assert event.content == event.payload.dump() == {"memory": {**trial, **told}}
     assert event.payload.memory.model_dump(include=set(told)) == told
+
+
+def test_a_build_of_an_earlier_version_names_no_tests() -> None:
+    build = {
+        "project_id": "shop", "build_id": "b1", "log_sha256": "0" * 64, "outcome": "success", "started_at": NOW, "completed_at": NOW,
+        "task_count": 1, "complete": True, "extracted": 0, "merged": 0, "extractor": "rules", "consolidated_at": NOW,
+    }  # fmt: skip
+    event = read("build.consolidated", build)
+    assert isinstance(event.payload, BuildConsolidated)
+    assert (event.content, event.payload.passed, event.payload.failed) == (build, [], [])
 
 
 def test_what_tells_of_no_attempt_is_as_it_was() -> None:

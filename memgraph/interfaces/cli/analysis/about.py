@@ -1,7 +1,8 @@
-"""``about``: what is counted about a file, and how such rules have held."""
+"""``about``: what is counted about a file or a test, and how such rules have held."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,32 +21,47 @@ _ALL = 1_000
 
 @click.command(cls=Command)
 @click.argument("name")
-@click.option("--project", metavar="NAME", help="The project of the history.  [default: the only one that has commits]")
+@click.option(
+    "--project", metavar="NAME", help="The project of the history.  [default: the only one with rules about it]"
+)
 @pass_settings
 def about(settings: Settings, name: str, project: str | None) -> None:
-    """Print what the commits of a history show about the file or folder NAME, which may be a former name of it.
+    """Print what the commits of a history show about the file or folder NAME, which may be a former name of it, or what runs show about the test NAME.
 
-    Counted are: what changes together with it, its fixes, changes of it that were mended or taken back, and who knows it. Before each
-    rule stands its confidence: how often such rules were right about the last fifth of the same history, where enough were asked.
+    Counted are: what changes together with a file, its fixes, changes of it that were mended or taken back, and who knows it; whether a
+    test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
+    of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
     from memgraph.lifecycle.counting.kept import rules_of
 
     with opened(settings) as memory:
-        rules = chosen(name, rules_of(memory.store.reader, _project(memory, project)), most=_ALL)
-    if not rules:
-        raise Refused(f"nothing is counted about {plain(name)}: no file of that name has enough commits")
+        reader = memory.store.reader
+        every = {one: chosen(name, rules_of(reader, one), most=_ALL) for one in _projects(memory, project)}
+    found = {one: rules for one, rules in every.items() if rules}
+    if not found:
+        raise Refused(
+            f"nothing is counted about {plain(name)}: no file of that name has enough commits, and no test enough failures"
+        )
+    if len(found) > 1:
+        raise _several(found)
+    (rules,) = found.values()
     emit(settings, {"name": name, "rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
 
 
 @click.command(cls=Command)
-@click.option("--project", metavar="NAME", help="The project of the history.  [default: the only one that has commits]")
+@click.option(
+    "--project",
+    metavar="NAME",
+    help="The project of the history.  [default: the only one that has commits, or runs of tests]",
+)
 @click.option("--check", is_flag=True, help="Hold the rules against the last fifth of the history.")
 @pass_settings
 def learning(settings: Settings, project: str | None, *, check: bool) -> None:
-    """List the rules that the commits of a history show; with --check, how often such rules were right.
+    """List the rules that the commits of a history and runs of tests show; with --check, how often such rules were right.
 
-    Checked is every commit of the last fifth, asked before it was learned: the share of right answers among those that a rule gave.
+    Checked is every commit, and every result of a test, of the last fifth, asked before it was learned: the share of right answers
+    among those that a rule gave.
     """
     from memgraph.lifecycle.counting.counting import check as checked
     from memgraph.lifecycle.counting.kept import records_of, rules_of
@@ -68,17 +84,29 @@ def learning(settings: Settings, project: str | None, *, check: bool) -> None:
     emit(settings, {"kinds": document}, lines or ["There are too few commits to check anything."])
 
 
+def _projects(memory: MemGraph, given: str | None) -> list[str]:
+    from memgraph.lifecycle.counting.kept import counted_projects_of
+
+    found = counted_projects_of(memory.store.reader)
+    if not found:
+        raise Refused("there are no commits or runs of tests yet: read them with `memgraph ingest git PATH` or `junit`")
+    if given is not None and given not in found:
+        raise _several(found)
+    return found if given is None else [given]
+
+
 def _project(memory: MemGraph, given: str | None) -> str:
     from memgraph.lifecycle.counting.kept import projects_of
 
-    found = projects_of(memory.store.reader)
-    if given is None and len(found) == 1:
-        return found[0]
-    if given in found:
-        return str(given)
-    if not found:
-        raise Refused("there are no commits yet: read a history with `memgraph ingest git PATH`")
-    raise Refused(f"name a project with --project: {', '.join(map(plain, found))}")
+    found = _projects(memory, given)
+    for only in (found, projects_of(memory.store.reader)):
+        if len(only) == 1:
+            return only[0]
+    raise _several(found)
+
+
+def _several(projects: Iterable[str]) -> Refused:
+    return Refused(f"name a project with --project: {', '.join(map(plain, projects))}")
 
 
 def _document(rule: Counted) -> dict[str, Any]:

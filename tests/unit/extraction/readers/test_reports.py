@@ -76,6 +76,23 @@ def test_a_report_is_a_build_and_a_test_case_a_task(tmp_path: Path) -> None:
     assert {task.agent_name for task in build.tasks} == {"runner-1"}
 
 
+def test_a_report_names_its_tests_and_their_commit(tmp_path: Path) -> None:
+    retried = '<testcase classname="cart.Totals" name="locks"><flakyFailure message="timeout"/></testcase>'
+    text = JUNIT.replace('name="a" value="b"', f'name="git.commit.id" value="{"C0" * 20}"')
+    build = junit(tmp_path / "report.xml", text.replace("</testsuite><", f"{retried}</testsuite><"))
+    assert build.git_commit == "c0" * 20
+    assert [(task.test, task.outcome) for task in build.tasks] == [
+        ("cart.Totals::adds", "success"),
+        ("cart.Totals::rounds", "failure"),
+        ("loads", "failure"),
+        ("cart.Totals::locks", "failure"),
+        ("cart.Totals::locks", "success"),
+    ]
+    assert junit(tmp_path / "plain.xml", JUNIT.replace('"a" value="b"', '"sha" value="main"')).git_commit is None
+    broken = '<testsuite name="cart"><error type="ImportError"/></testsuite>'
+    assert [task.test for task in junit(tmp_path / "broken.xml", broken).tasks] == [None], "a suite is no test"
+
+
 def test_an_undated_report_is_known_by_its_content(tmp_path: Path) -> None:
     text = '<testsuite name="cart"><testcase name="a"/></testsuite>'
     first, second = junit(tmp_path / "a.xml", text), junit(tmp_path / "b.xml", text)
@@ -122,6 +139,27 @@ def test_a_github_log_has_its_commands_and_failures(tmp_path: Path) -> None:
     assert failed == failures(build)["pytest tests/test_cart.py::TestCart::test_total"]
     assert "E       assert 2 == 3" in failed.output
     assert failed.occurred_at == "2026-03-01T10:00:04.000Z"
+
+
+def test_a_log_names_tests_as_reports_do_and_the_commit(tmp_path: Path) -> None:
+    checked_out = f"HEAD is now at c0ffee1 Count again\n[command]git log -1 --format=%H\n'c0ffee1{'a' * 33}'\n"
+    verbose = "tests/test_cart.py::TestCart::test_count[a::b] PASSED [ 50%]\ntest cart::adds ... ok\n    --- PASS: TestCart/empty (0.00s)\n"
+    shared = "[gw1] [ 75%] PASSED tests/test_cart.py::test_last\nthe count is 4 PASSED\n"
+    build = ci(tmp_path / "run.log", checked_out + verbose + shared + GITHUB)
+    assert build.git_commit == "c0ffee1" + "a" * 33
+    assert {task.test: (task.description, task.outcome) for task in build.tasks if task.test} == {
+        "tests.test_cart.TestCart::test_total": ("Test tests/test_cart.py::TestCart::test_total failed", "failure"),
+        "tests.test_cart.TestCart::test_count[a::b]": (
+            "Test tests/test_cart.py::TestCart::test_count[a::b]",
+            "success",
+        ),
+        "cart::adds": ("Test cart::adds", "success"),
+        "TestCart/empty": ("Test TestCart/empty", "success"),
+        "tests.test_cart::test_last": ("Test tests/test_cart.py::test_last", "success"),
+    }
+    jenkins = "Checking out Revision c0ffee1 (refs/remotes/origin/main)\nFAILED tests/test_a.py - SyntaxError"
+    build = ci(tmp_path / "jenkins.log", jenkins)
+    assert (build.git_commit, [task.test for task in build.tasks]) == ("c0ffee1", [None]), "a module is no test"
 
 
 @pytest.mark.parametrize(

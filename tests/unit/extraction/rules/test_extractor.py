@@ -95,6 +95,13 @@ def test_one_failure_in_two_builds_has_one_fingerprint() -> None:
     assert first != fingerprint("TypeError: cannot write '/home/a/x/cart.ts'")
 
 
+def test_another_test_with_nearly_the_same_name_is_no_recovery() -> None:
+    names = ("adds up the prices of the cart", "adds up the taxes of the cart")
+    tasks = [{"description": f"Test {name}", "test": name} for name in names]
+    assert kinds(log({**tasks[0], "output": "E: 3", "outcome": "failure"}, tasks[1])) == ["failure"]
+    assert kinds(log({**tasks[0], "output": "E: 3", "outcome": "failure"}, tasks[0])) == ["failure", "recovery"]
+
+
 def test_a_recovery_names_the_error_and_what_worked() -> None:
     build_log = log(
         {

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memgraph.extraction.readers import SavedGitLogReader
-from memgraph.lifecycle import ingest
+from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
 from memgraph.lifecycle.counting.kept import count_records
+from memgraph.model.build import BuildEventLog
 from memgraph.model.results.learning import COUNTING_SOURCE
 
 Store = Any
 
 
-def read(store: Store, folder: Path, commits: list[list[str]]) -> None:
+def read(store: Store, folder: Path, commits: list[list[str]], titles: tuple[str, ...] = ()) -> None:
     """Read a history of commits of these files, one a day."""
     entries = []
     for number, files in enumerate(commits):
         changed = "".join(f"M\t{file}\n" for file in files)
         day = date(2026, 1, 1) + timedelta(days=number)
         head = f"commit {number + 1:040x}\nAuthor: Ann Smith <a@x.example>\nDate:   {day} 12:00:00 +0000\n\n"
-        entries.append(f"{head}    Step {number}\n\n{changed}\n")
+        title = titles[number] if titles else f"Step {number}"
+        entries.append(f"{head}    {title}\n\n{changed}\n")
     log = folder / "shop.log"
     log.write_text("".join(reversed(entries)))
     ingest(store, SavedGitLogReader(log), compress=False)
@@ -95,3 +97,108 @@ def test_what_a_person_worded_or_pinned_stays(store: Store, history: Path, chang
     read(store, history, [PAIR] * 12)
     count_records(store)
     assert kept(store)["cup.py"].content == change.get("content", made.content)
+
+
+class Runs:
+    """Runs of one test in a store, one an hour."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.number = 0
+
+    def add(self, *results: str, commit: str | None = None, day: int = 1) -> None:
+        """Add a run for each result: ``pass``, ``fail``, or ``both`` for a test that passed when it was run again."""
+        logs = []
+        for result in results:
+            self.number += 1
+            task = {"agent_name": "ci", "description": "Test cart::adds", "test": "cart::adds"}
+            failed = {**task, "task_id": "first", "outcome": "failure", "output": f"E: {result} on {commit}"}
+            tasks = [failed] * (result != "pass") + [{**task, "task_id": "last", "outcome": "success"}] * (
+                result != "fail"
+            )
+            at = datetime(2026, 1, day, tzinfo=UTC) + timedelta(hours=self.number)
+            shared = {"source": "test report", "trust_class": "tool", "git_commit": commit, "project_id": "shop"}
+            times = dict.fromkeys(("started_at", "completed_at"), at.isoformat())
+            name, outcome = f"run-{self.number:03}", "failure" if result == "fail" else "success"
+            logs.append(
+                BuildEventLog.parse({**shared, **times, "build_id": name, "build_outcome": outcome, "tasks": tasks})
+            )
+        ConsolidationPipeline(self.store).consolidate_all(logs)
+
+    def rules(self, kind: str) -> list[Any]:
+        """Count, and return the rules of this kind that are kept and in force."""
+        count_records(self.store)
+        return [one for one in self.store.query_by_type("semantic") if one.category == kind and not one.invalid_at]
+
+
+def test_a_flaky_test_is_kept_with_its_failures_and_ends_with_them(store: Store) -> None:
+    runs = Runs(store)
+    runs.add("pass", "fail", "pass", commit="a" * 40)
+    (rule,) = runs.rules("flaky test")
+    assert rule.content == (
+        "cart::adds is flaky: 2 of 2 times that it ran again on the same code it gave another result, 2 of the last 2, "
+        "the latest on 1 January 2026."
+    )
+    told = [store.get_memory(one) for one in rule.supporting_memory_ids]
+    assert {(one.outcome, one.build_id) for one in told} == {("negative", "run-002")}
+    assert [(one.name, one.kind) for one in rule.entities] == [("cart::adds", "symbol")]
+    runs.add("pass", commit="a" * 40)
+    (after,) = runs.rules("flaky test")
+    assert (after.id, "2 of 3 times" in after.content) == (rule.id, True)
+    assert not any(count_records(store).model_dump(exclude={"complete"}).values())
+    for one in told:
+        store.suppress(one.id)
+    runs.add("pass", commit="a" * 40)
+    assert runs.rules("flaky test") == []
+
+
+def test_a_test_that_was_retried_is_flaky_and_one_that_ran_on_unknown_code_is_not(store: Store) -> None:
+    runs = Runs(store)
+    runs.add("pass", "fail", "pass", "fail", "pass", "fail")
+    assert runs.rules("flaky test") == []
+    runs.add("both", "both")
+    (rule,) = runs.rules("flaky test")
+    assert "2 of 2 times" in rule.content
+
+
+def test_a_failure_that_returns_names_what_came_before_its_last_pass_and_ends(store: Store, tmp_path: Path) -> None:
+    read(store, tmp_path, [["cart.py"], ["cart.py"], ["README.md"]])
+    runs = Runs(store)
+    runs.add("fail", "pass", commit=f"{1:040x}")
+    runs.add("fail", "fail", commit="b" * 40, day=2)
+    runs.add("pass", day=3)
+    runs.add("fail", day=4)
+    (rule,) = runs.rules("returning failure")
+    assert rule.content == (
+        "cart::adds returns as a failure: of 2 runs before which it had been mended it failed in 2, 2 of the last 2, the latest on "
+        "4 January 2026; what came between a failure of it and the next pass the last time: commit 0000000000, “Step 1”."
+    )
+    mending = next(one.id for one in store.every_memory() if one.git_commit == f"{2:040x}")
+    assert mending in rule.supporting_memory_ids
+    runs.add("pass", day=5)
+    runs.add(*["pass"] * 80, day=6)
+    assert runs.rules("returning failure") == []
+    runs.add(*["fail", "pass"] * 4, day=20)
+    (back,) = runs.rules("returning failure")
+    assert (back.id, "failed in 6," in back.content) == (rule.id, True)
+
+
+def test_of_several_commits_before_a_pass_the_last_fix_is_named(store: Store, tmp_path: Path) -> None:
+    titles = ("Add the cart", "Fix the sum", "Fix the tax", "Rename the tax")
+    read(store, tmp_path, [["cart.py"]] * 4, titles)
+    runs = Runs(store)
+    runs.add("fail", "pass", "fail", "pass", "fail", day=1)
+    assert "what came between" not in runs.rules("returning failure")[0].content
+    runs.add("pass", day=6)
+    (rule,) = runs.rules("returning failure")
+    assert rule.content.endswith("the last time: commit 0000000000, “Fix the tax”, one of 4 commits.")
+
+
+def test_sleep_counts_a_run_in_which_everything_passed(store: Store) -> None:
+    runs = Runs(store)
+    runs.add("both", "both")
+    sleep(store, phases=["counting"])
+    runs.add("pass", "pass", commit="a" * 40)
+    sleep(store, phases=["counting"])
+    (rule,) = [one for one in store.query_by_type("semantic") if one.category == "flaky test"]
+    assert "2 of 3 times" in rule.content

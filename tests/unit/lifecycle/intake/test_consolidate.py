@@ -49,6 +49,36 @@ def test_a_duplicate_within_one_batch_merges_into_the_new_memory_and_verifies(st
     assert store.verify() > 0
 
 
+def test_a_log_without_tests_is_known_by_the_digest_that_earlier_releases_kept(store):
+    task = {"task_id": "t1", "agent_name": "a", "description": "d", "outcome": "success"}
+    pipeline(store, [], []).consolidate_all([log("b1", tasks=[task]), log("b2", tasks=[{**task, "test": "a::one"}])])
+    digests = [row["log_sha256"] for row in store.reader.builds("shop")]
+    assert "e4b56b8a4fc48b62cd24df50921402e26fa8773579cdcf93696423be97059562" in digests
+    assert len({*digests}) == 2
+    assert [(run["name"], run["passed"]) for run in store.reader.every_record("Run")] == [("b2", ["a::one"])]
+
+
+def test_of_more_tests_than_are_kept_those_that_have_failed_before_are(store):
+    def ran(build, outcome, *numbers):
+        tasks = [
+            {
+                "task_id": f"t{one}",
+                "agent_name": "ci",
+                "description": f"Test {one}",
+                "test": f"a::{one}",
+                "outcome": outcome,
+            }
+            for one in numbers
+        ]
+        return log(build, tasks=tasks, source="test report", trust_class="tool")
+
+    pipe = pipeline(store, [], [])
+    pipe.consolidate(ran("b1", "failure", 1_400))
+    pipe.consolidate(ran("b2", "success", *range(1_500)))
+    passed = {run["name"]: run.get("passed", []) for run in store.reader.every_record("Run")}["b2"]
+    assert passed == ["a::1400", *(f"a::{one}" for one in range(999))]
+
+
 def test_a_longer_duplicate_brings_its_text_and_its_vector(store, embedder):
     consolidate = pipeline(store, [episode(TEXT)], [episode(TEXT + " again")])
     consolidate.consolidate_all([log("b1"), log("b2")])

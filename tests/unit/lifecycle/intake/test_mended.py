@@ -139,6 +139,17 @@ def test_tests_that_pass_again_resolve_their_failures_without_a_word(
     assert store.get_stats().records == 0
 
 
+def test_a_pass_in_a_log_resolves_the_failure_that_a_report_tells(store: Any, pipeline: ConsolidationPipeline) -> None:
+    name, tool = "tests.test_cart::test_tax", {"trust_class": "tool"}
+    pipeline.consolidate(build(1, failed(f"Test {name}", test=name), source="test report", **tool))
+    passed = task("Test tests/test_cart.py::test_tax", "success", test=name)
+    other = task("Test tests/test_cart.py::test_total", "success", test="tests.test_cart::test_total")
+    pipeline.consolidate(build(2, other, source="ci log", **tool))
+    assert not any(mending(store, one) for one in store.every_memory())
+    pipeline.consolidate(build(3, passed, source="ci log", **tool))
+    assert sorted(one.outcome for one in store.every_memory() if mending(store, one)) == ["negative", "positive"]
+
+
 def test_a_command_of_ci_that_passes_resolves_each_test_that_it_had_failed(store: Any, tmp_path: Path) -> None:
     for day, failing in enumerate((("sum", "tax"), ("sum",), ()), start=1):
         lines = [f"FAILED tests/test_cart.py::test_{one} - ValueError: no total for {one}" for one in failing]

@@ -20,11 +20,12 @@ from memgraph.store.maintenance import reset as resetting
 
 OF_MEMORIES = {
     *"Memory Practice Project Session Tag Entity File CHANGED RENAMED Commit OF_COMMIT REVERTS MENDS Person AUTHORED_BY".split(),
-    *"Release IN_RELEASE Issue CLOSES".split(),
+    *"Release IN_RELEASE Issue CLOSES Turn OF_TURN".split(),
+    *"Test PASSED FAILED OF_BUILD RAN_ON".split(),
     *"NEXT TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK".split(),
     *EXPLICIT_RELATIONS,
 }
-"""Tables whose rows go with the memories that they belong to."""
+"""Tables whose rows go with the memories, or runs, that they belong to."""
 FACT, PIN, LEARNED = "The vault holds the deploy key", "Never deploy on Fridays", "restarted the zebra service"
 
 

@@ -19,6 +19,7 @@ from defusedxml import ElementTree
 
 from memgraph import StorageError
 from memgraph.errors import MissingExtraError
+from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.testing import FakeClock
 from memgraph.viz.export import Graph, gexf, graph_parquet, graphml, node_kinds, node_link, series_parquet, shown_graph
 from memgraph.viz.files import make_folder, write_files
@@ -132,6 +133,29 @@ def test_what_memories_name_are_nodes(opened: Any, tmp_path: Path, written: Any)
         (episode, "IN_RELEASE", ("release", "1.0")),
         (episode, "OF_COMMIT", ("commit", "a" * 40)),
     }
+
+
+def test_an_export_has_the_tests_of_runs_but_no_failure_that_is_forgotten(opened: Any, tmp_path: Path) -> None:
+    tasks = [
+        {"task_id": f"t{number}", "agent_name": "ci", "description": f"Test {name}", "test": name, "outcome": outcome}
+        for number, (name, outcome) in enumerate([("a", "success"), ("b", "failure"), ("c", "failure")])
+    ]
+    times = dict.fromkeys(("started_at", "completed_at"), "2026-01-05T10:00:00Z")
+    build = {"build_id": "b1", "project_id": "web", "build_outcome": "failure", "git_commit": "a" * 40, **times}
+    with opened(tmp_path, FakeClock()) as store:
+        ConsolidationPipeline(store).consolidate({**build, "tasks": tasks})
+        (hidden,) = [one.id for one in store.every_memory() if one.source_event_ids == ["b1/t2"]]
+        store.suppress(hidden)
+        graph = shown_graph(store, include={"records"}, named=True)
+    called = {node["id"]: (node["type"], node.get("name")) for node in graph.nodes}
+    joined = {(edge["relation"], called[edge["target"]]) for edge in graph.edges if called[edge["source"]][0] == "run"}
+    run = {
+        ("PASSED", ("test", "a")),
+        ("FAILED", ("test", "b")),
+        ("OF_BUILD", ("build", "b1")),
+        ("RAN_ON", ("commit", "a" * 40)),
+    }
+    assert joined == run
 
 
 def test_a_thing_is_one_node_however_memories_name_it(opened: Any, tmp_path: Path) -> None:
