@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -268,15 +268,21 @@ _FREE = frozenset(
 """Words that need no evidence: of grammar, telling, order and time, and light verbs."""
 _NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10"}  # fmt: skip
 _PERSONS = frozenset({"user", "users", "agent", "agents", "assistant"})
-_ITEM = re.compile(r"[-+]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[^\s()\[\]{}<>\"“”„«»‘`;|*,…]+")
+_ITEM = re.compile(r"[-+]?[$€£¥]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[$€£¥]?[\w!#$%&'+\-./:=?@\\^~’–—]+")
 _EDGES = ".:!?'’=&\\-–—/"
 _SIGNS = re.compile(r"[\d_./\\:=@#+~$%]|[a-z][A-Z]|^--|^[A-Z]{2,}s?$")
-_QUANTITY = re.compile(r"[-+]?v?(\d[\d.,:]*)(%?)([a-z]{0,4})")
+_QUANTITY = re.compile(r"[-+]?([$€£¥]|v?)(\d[\d.,:]*)(%?)([a-z]{0,4})")
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
-_PLAIN = str.maketrans({"*": " ", "`": " ", "’": "'", "−": "-"})
+_PLAIN = str.maketrans(
+    {"*": " ", "`": " ", "’": "'", "−": "-"}
+    | {"。": ". ", "，": ", ", "、": ", ", "：": ": ", "；": "; ", "！": "! ", "？": "? ", "（": " (", "）": ") "}
+)
 _WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_WIDE}]|\d+(?:[.,:]\d+)*%?|[^\W_{_WIDE}]+")
+_BOUND = re.compile(
+    rf"(?<=[{_WIDE}])(?=[^\s{_WIDE}])|(?<=[^\s{_WIDE}])(?=[{_WIDE}])|(?<=[a-z])(?=:[A-Z])|(?<![\w-])(\d+)-(?=[a-z]+\b)"
+)
 _FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)  # of a record; without any, the paragraphs are records
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SENTENCE = re.compile(r"[.!?;]+[\"”'’)]*\s+|\n+")
@@ -288,23 +294,29 @@ _CLAUSE = re.compile(
     r"(?:that|which|who)\s(?:\w+\s)?(?:not|never|no))\s)|\sand\s(?=(?:never|not|no|nobody|do|does|did|is|are|was|were|"
     r"has|have|can|must|should|will|it|there|they|we|you|i)\s)",
 )
+_CONDITION = re.compile(r"(?i)(?:^|(?<=[.:;,(] ))without\b")
 _DENIAL = re.compile(
-    r"(?i)(?<![\w-])(?:not|no|never|(?-i:none)|none of|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
+    r"(?i)(?<![\w-])(?:(?<!\bor )not|no|never|(?-i:none)|none of|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
     r"(?= to\b)|(?:stop|avoid|quit)s?(?= \w+ing\b))(?![\w-])",
 )
 _NEGATIVE = re.compile(
-    r"(?i)\b((?:fail|refus|reject|block|prevent|avoid|lack|miss|disabl|forbid|prohibit|stop|drop|remov|delet|ban)"
+    r"(?i)\b((?:fail|refus|reject|block|prevent|avoid|lack|miss|disabl|forbid|prohibit|skip|stop|drop|remov|delet|ban)"
     r"(?:e?s|e?d|ing|ure|ped|ping)?|wrong|broken?|breaks?|errors?|over|unless|except|hardly|barely|too|"
-    r"un\w{4,}|dis\w{4,}|non\w{4,}|impossible|invalid|absent|denied)\b",
+    r"un\w{4,}|dis\w{4,}|non\w{4,}|out of|off|hidden|impossible|invalid|absent|denied)\b",
 )
 """Words that deny without a denial: with one, a text may say what another one denies."""
+_FOREIGN = re.compile(
+    r"(?i)[^\W\d_\u0000-\u024f]{2}|\b(?:nicht|kein\w*|ohne|nie|pas|jamais|sans|aucune?|nunca|tampoco|não|sem|non(?!-)|niet|geen|ikke|inte|ingen)\b"
+)
+"""Letters and denials of other languages."""
 
 
 class _Clause(NamedTuple):
-    """The words of a clause as stems, those that it denies, and those by which it may deny."""
+    """The words of a clause as stems, those that it denies, those that it denies them of (“in French, not the readme”), and negative words."""
 
     words: frozenset[str]
     denied: frozenset[str]
+    of: frozenset[str]
     negative: frozenset[str]
 
 
@@ -317,8 +329,7 @@ class Evidence:
     written: frozenset[str]
     near: frozenset[str]
     quoted: frozenset[str]
-    clauses: tuple[_Clause, ...]
-    whole: frozenset[tuple[str, ...]]
+    sentences: tuple[tuple[_Clause, ...], ...]
     common: str
     by_user: bool
 
@@ -334,10 +345,6 @@ class Evidence:
             return self.by_user and any(may_stand_for(one, wanted) for one in self.written)
         joined = "".join(_WORD.findall(wanted))  # “GL-iNet” is “GL.iNet”
         return len(joined) > 4 and joined.isalpha() and joined in "".join(_WORD.findall(self.records))
-
-    def tells(self, sentence: str) -> bool:
-        """Return whether a sentence is one of those quoted, word for word."""
-        return tuple(_WORD.findall(comparable(sentence))) in self.whole
 
     def meant(self, word: str) -> str:
         """Return the stem of the word of the records that a word stands for; its own if there is none."""
@@ -373,8 +380,7 @@ def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[
         written=frozenset(map(str.casefold, _WORD.findall(around))),
         near=word_stems(around),
         quoted=word_stems(said),
-        clauses=tuple(clause for one in sentences for clause in _clauses(one, stem)),
-        whole=frozenset(tuple(_WORD.findall(comparable(one))) for part in sentences for one in _SENTENCE.split(part)),
+        sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences))),
         common=comparable(" ".join([known, *named])),
         by_user=re.search(r"(?im)^\W{0,3}(?:the )?user\w*[ \t]*:", around) is not None,
     )
@@ -396,8 +402,12 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
     for sentence in _SENTENCE.split(text):
         new: list[str] = []
         items = list(_content(sentence))
+        pairs = pairwise(item.casefold() for item, _ in items)
+        parts = {word for pair in pairs if "".join(pair) in known.written for word in pair}  # “VS Code” of “vscode”
         for item, is_exact in items:
             word = item.casefold()
+            if word in parts:
+                continue
             if is_exact and not known.has(item):
                 yield f"“{item}” is not in the quoted evidence: quote the passage that has it"
             elif word in {"user", "users"} and not known.by_user and stem(word) not in known.near:
@@ -408,7 +418,7 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
                 if compared > 40 or not may_be_said:
                     new.append(f"“{item}”")
         total = len(items) - sum(item.casefold() in _PERSONS for item, _ in items)
-        if new and 2 * len(new) > total - (total < 4):
+        if 2 * len(new) > total:
             yield f"{', '.join(new)} {'is' if len(new) == 1 else 'are'} not in the source: say it in its words"
 
 
@@ -434,59 +444,76 @@ def _unquoted(text: str, known: Evidence) -> Iterator[str]:
 
 
 def _denials(text: str, known: Evidence) -> Iterator[str]:
-    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause; no sentence that is copied."""
-    text = "\n".join(one for one in _SENTENCE.split(text) if not known.tells(one))
-    claimed = _stems(_DENIAL.sub(" ", text), known.meant)
-    text = re.sub(r"\b(?i:instead of|rather than)\b[^,.;:]*", "", text)  # a rejected alternative need not be denied
-    for claim in chain.from_iterable(_clauses(one, known.meant) for one in _SENTENCE.split(text)):
-        told = _nearest(claim, known.clauses)
-        about, stated = claim.words - claim.denied, told.words - told.denied
-        if not claim.denied:
-            is_wrong = not claim.words.isdisjoint(told.denied) and claim.negative <= told.negative
-        elif not told.words:
-            is_wrong = not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records))
-        elif told.denied:
-            is_wrong = len(claim.denied & stated) > max(len(claim.denied) / 2, len(claim.denied & told.denied))
-        else:
-            may_deny = told.negative - claim.negative - claimed
-            was_so = any(one.denied and about & one.words - one.denied for one in known.clauses)  # and then it was not
-            is_wrong = 2 * len(claim.denied & stated) >= len(claim.denied) and not was_so
-            is_wrong = is_wrong and (not may_deny or bool(claim.negative - told.negative))
-        if is_wrong:
-            items = " ".join(sorted(claim.denied or claim.words & told.denied))
-            yield f"the quoted evidence {'does not deny' if claim.denied else 'denies'} “{items}”: quote the passage that does"
+    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause; nothing if those are not English."""
+    if _FOREIGN.search(known.told):
+        return
+    for sentence in _SENTENCE.split(" ".join(text.split())):
+        clauses = list(_clauses(sentence, known.meant))
+        states = not (any(one.denied for one in clauses) or "only" in sentence.casefold().split())
+        for claim in clauses:
+            told = _nearest(claim, known.sentences)
+            others = frozenset[str]().union(*(one.words for one in clauses if one is not claim))
+            if not claim.denied and _is_denied(claim, told, others, states=states):
+                items = " ".join(sorted(claim.words & told.denied))
+                yield f"the quoted evidence denies “{items}”: quote the passage that does not"
+            elif claim.denied and _is_stated(claim, told, others, known):
+                yield f"the quoted evidence does not deny “{' '.join(sorted(claim.denied))}”: quote the passage that does"
 
 
-def _nearest(claim: _Clause, clauses: Sequence[_Clause]) -> _Clause:
-    """Return the clause with most of a claim's words; an empty one if none has half of them."""
+def _is_denied(claim: _Clause, told: _Clause, others: frozenset[str], *, states: bool) -> bool:
+    """Return whether a clause states what the nearest one denies; if its sentence does not only state, they must be nearly the same."""
+    words = claim.words | others
+    is_same = len(claim.words & told.words) > 1 and told.denied <= claim.words
+    is_other = bool(told.of) and not words & told.of and not words <= told.denied  # “in French, not the readme”
+    is_wrong = bool(claim.words & told.denied) and (is_same or states)
+    return is_wrong and not is_other and claim.negative <= told.negative
 
-    def rank(one: _Clause) -> tuple[float, ...]:
-        common = len(claim.words & one.words)
-        return common, bool(one.denied) == bool(claim.denied), common / len(one.words)
 
-    near = [one for one in clauses if 2 * len(claim.words & one.words) >= len(claim.words)]
-    return max(near, key=rank, default=_Clause(frozenset(), frozenset(), frozenset()))
+def _is_stated(claim: _Clause, told: _Clause, others: frozenset[str], known: Evidence) -> bool:
+    """Return whether half of what a clause denies is stated, and nothing in the quoted sentences denies that or something related."""
+    if not told.words:
+        return not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records))
+    if 2 * len(claim.denied & told.words - told.denied) < len(claim.denied):
+        return False
+    if claim.denied & told.denied or told.negative - claim.negative:
+        return False
+    about, words = claim.words - claim.denied, claim.words | others
+    denying = (one for one in chain(*known.sentences) if one.denied and not one.denied & others)
+    return not any(about & one.words - one.denied or 2 * len(one.denied & words) > len(one.denied) for one in denying)
+
+
+def _nearest(claim: _Clause, sentences: Sequence[Sequence[_Clause]]) -> _Clause:
+    """Return the clause with most of a claim's words, or its sentence if that has more; an empty one if none is near."""
+    best: tuple[float, ...] = (0.0,)
+    nearest = _Clause(*[frozenset[str]()] * 4)
+    for sentence in sentences:
+        whole = _Clause(*(frozenset[str]().union(*parts) for parts in zip(*sentence, strict=True)))
+        if sum(bool(one.denied) for one in sentence) == 2:  # “never commit without signing”
+            whole = whole._replace(denied=frozenset())
+        said = len(claim.words & whole.words)
+        for one in sentence if 2 * said >= len(claim.words) else ():
+            common = len(claim.words & one.words)
+            rank = (common, bool(one.denied) == bool(claim.denied), common / len(one.words))
+            if rank > best:
+                best, nearest = rank, one if common == said else whole
+    return nearest
 
 
 def _clauses(text: str, stem_of: Callable[[str], str]) -> Iterator[_Clause]:
     """Yield the clauses of a text that say something. A denial alone, except “no,”, belongs to the next one; two cancel each other."""
-    carried, denied_before, without = "", *text.partition("without")[:2]
-    if without and _DENIAL.search(denied_before):  # “never commit without signing” says that it is signed
-        yield _Clause(_stems(_DENIAL.sub(" ", text), stem_of), frozenset(), frozenset())
-        return
-    for part in _CLAUSE.split(text):
+    carried, words, of = "", frozenset[str](), frozenset[str]()
+    for part in _CLAUSE.split(_CONDITION.sub("unless", text)):
         clause = f"{carried} {part}"
         denials = list(_DENIAL.finditer(clause))
-        if not (words := _stems(clause, stem_of)):
+        of, words = words or of, _stems(clause, stem_of)
+        if not words:
             carried = "not" if len(denials) % 2 and clause.rsplit(maxsplit=1)[-1].casefold() != "no" else ""
             continue
         carried, denied = "", frozenset[str]()
         if len(denials) % 2:
-            after = clause[denials[0].end() :]
-            denied = _stems(after, stem_of) if after.strip(f" {_EDGES}") else words
-        negative = set(map(stem, _NEGATIVE.findall(_DENIAL.sub(" ", clause).casefold())))
-        negative |= {"not"} if denials and not denied else set()
-        yield _Clause(words, denied, frozenset(negative))
+            denied = _stems(clause[denials[0].end() :], stem_of) or words
+        negative = frozenset(map(stem, _NEGATIVE.findall(_DENIAL.sub(" ", clause).casefold())))
+        yield _Clause(words, denied, of if words == denied and len(of) > 1 else frozenset(), negative)
 
 
 def _stems(text: str, stem_of: Callable[[str], str]) -> frozenset[str]:
@@ -534,8 +561,8 @@ def _parts(limits: re.Pattern[str], text: str, spans: Iterable[tuple[int, int]])
 
 
 def _prepared(text: str) -> str:
-    """Return a text without markup, its denials and percentages written in one way."""
-    return _PERCENT.sub("%", expanded(text.translate(_PLAIN)))
+    """Return a text without markup, its denials and percentages written in one way, and scripts and units (“90-day”) apart."""
+    return _BOUND.sub(r"\1 ", _PERCENT.sub("%", expanded(text.translate(_PLAIN))))
 
 
 def comparable(text: str) -> str:
@@ -548,12 +575,11 @@ def item_pattern(item: str) -> re.Pattern[str]:
     """Return the pattern of an item, or of a longer one that it is part of: “ada/kiln” in “git.org/ada/kiln”, but not 3.3 in 3.3.5."""
     if (number := _QUANTITY.fullmatch(item)) is not None:
         sign = re.escape(item[0]) if item[0] in "+-" else r"(?<![\s(=:,/][-+])(?<!^[-+])(?<!-\d\d-)(?<!\d{4}-)"
-        version = "v" if "v" in item and "." not in item else "v?"
-        unit = rf" ?{number[3]}(?!\w)" if number[3] else "" if number[2] else r"(?![\d%_]|[.,:]\d)"
-        return re.compile(rf"(?<![\w.])(?<!\d[.,:]){sign}{version}{re.escape(number[1])}{number[2]}{unit}")
+        before = "v?" if number[1] == "" or (number[1] == "v" and "." in item) else re.escape(number[1])
+        unit = rf" ?{number[4]}(?!\w)" if number[4] else "" if number[3] else r"(?![\d%_]|[.,:]\d)"
+        return re.compile(rf"(?<![\w.])(?<!\d[.,:]){sign}{before}{re.escape(number[2])}{number[3]}{unit}")
     start = r"(?<![\w-])" if item.startswith("-") else r"(?<!\w)" if item[0].isalnum() or item[0] == "_" else ""
-    end = "" if re.search(rf"[{_WIDE}]", item) else r"(?!\w)"
-    return re.compile(rf"{start if end else ''}{re.escape(item)}{end}")
+    return re.compile(rf"{start}{re.escape(item)}(?!\w)")
 
 
 def may_stand_for(written: str, word: str) -> bool:

@@ -125,6 +125,56 @@ CASES = {
     "first not, then so": Case(
         "agent: claude\noutput: bun not found\nlesson: Bun was installed.", "", "Bun was not installed at first, and was then installed.", "Bun was installed from Cargo.",
     ),
+    "money": Case(
+        "agent: claude\nlesson: The `$3,184.35` is literally the USDC amount-out.", "", "$3,184.35 is the USDC amount-out.", "$3,148.35 is the USDC amount-out.",
+    ),
+    "a currency": Case("user_did: we pay €1,250 a month for the kiln", "", "The kiln costs €1,250 a month.", "The kiln costs $1,250 a month."),
+    "a number with a unit": Case("user_did: the log keeps a window of 90 days", "", "The log keeps a 90-day window.", "The log keeps a 30-day window."),
+    "two words of one": Case("user_did: you are using vscode in windows", "", "The user works in VS Code on Windows.", "The user works in VS Mode on Windows."),
+    "a short sentence with a new word": Case("agent: claude\noutput: bash: jq: command not found", "", "jq is not installed.", "yq is not installed."),
+    "in French, not the readme": Case(
+        "user_did: I want the messages to be in french (not the project like readme, logs, etc in english)", "",
+        "The messages are in French; the project (readme, logs) stays in English.", "The messages are in French, and so is the readme.",
+    ),
+    "not in one, but in the other": Case(
+        "user_did: debug logging in development is fine, but not in production", "",
+        "Production uses no debug logging; development may.", "Production uses debug logging.",
+    ),
+    "not this, only that": Case(
+        "user_did: external files should not be used in production, why not for dev", "",
+        "External files should not be used in production, only in development.", "External files should be used in production.",
+    ),
+    "a condition without a denial": Case(
+        "agent: claude\noutput: API key disabled, tenant disabled\nlesson: The node now requires a key (returns `tenant disabled`).", "",
+        "The node requires a key: without one it returns tenant disabled.", "The node does not require a key.",
+    ),
+    "a condition twice denied": Case(
+        "user_did: the registry isn't reachable without VPN", "",
+        "Without VPN the registry cannot be reached.", "The registry is reachable without VPN.",
+    ),
+    "a need": Case("user_did: no merge without two reviews", "", "A merge needs two reviews.", "A merge needs three reviews."),
+    "what takes no second place": Case("user_did: use yarn, not npm", "", "npm is not used.", "yarn is not used."),
+    "what it does instead": Case(
+        "agent: claude\nlesson: When a host is missing the script just prints a warning and does not exit.", "",
+        "The script does not exit when a host is missing.", "The script exits when a host is missing.",
+    ),
+    "what must stay out": Case("user_did: never commit secrets to the repository", "", "Secrets must stay out of the repository.", "Secrets are committed."),
+    "what was skipped": Case("agent: claude\nlesson: cp skips hidden files", "", "Hidden files are not copied.", "Hidden files are copied to ~/kiln."),
+    "whether or not": Case(
+        "user_did: take the average to tell if it rains or not", "", "The average tells whether it rains.", "The average does not tell whether it rains.",
+    ),
+    "Chinese punctuation": Case(
+        "user_did: 我們不生成 PR,改成 Evidence Panel,並列出 URL。", "",
+        "不生成 PR。改成 Evidence Panel:列出 URL。", "不生成 PR。改成 Summary Panel:列出 URL。",
+    ),
+    "Chinese, told in English": Case(
+        "agent: claude\nlesson: Weight 是我估的,不是 fit 出來的。沒有 ground truth。", "",
+        "The weight was not fitted, and there is no ground truth.", "The weight of Louvain was not fitted.",
+    ),
+    "Japanese": Case("user_did: 本番環境では Redis を使わないことにした。", "", "本番では Redis を使わない。", "本番では Memcached を使わない。"),
+    "German, told in English": Case(
+        "user_did: Für die Tests benutzen wir kein Docker.", "", "No Docker is used for the tests.", "No Podman is used for the tests.",
+    ),
     "other scripts": Case("agent: claude\nlesson: 数据库被锁 by kiln_7", "", "kiln_7: 数据库被锁", "kiln_8: 数据库被锁"),
 }  # fmt: skip
 
@@ -215,6 +265,7 @@ def test_what_only_names_something_denies_nothing() -> None:
         ("benchpress", "-bench=benchpress", True), ("-c", "press-c", False), ("3.3", "3.3.5", False), ("v3.3.5", "3.3.5", True),
         ("v2", "phase 2", False), ("5", "-5", False), ("5", "5%", False), ("60s", "60 s", True), ("60", "60s", True), ("6s", "60 s", False),
         ("40", "kiln.py:40", True), ("2", "press 2>&1", True), ("-5", "exit code -5", True), ("14", "2026-03-14", False),
+        ("$500", "a limit of $500.", True), ("$500", "$5,000", False), ("$500", "€500", False), ("500", "$500", True),
     ],
 )  # fmt: skip
 def test_an_exact_item_may_be_a_part_of_a_longer_one(item: str, text: str, stands: bool) -> None:
