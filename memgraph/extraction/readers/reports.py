@@ -216,8 +216,8 @@ class _Log:
             test = named(failure.test, "") or None
             found.append(_task(key, one_line(failure.title) or key, command, told, "failure", when, test))
         for test, (name, when) in self._passed.items():
-            told = {"agent_name": _AGENT, "description": one_line(f"Test {name}"), "outcome": "success"}
-            found.append(BuildTask(task_id=test, test=test, occurred_at=when, **told))
+            fields = {"agent_name": _AGENT, "description": one_line(f"Test {name}"), "outcome": "success"}
+            found.append(BuildTask(task_id=test, test=test, occurred_at=when, **fields))
         return found
 
     def _plain(self, raw: str) -> str:

@@ -11,7 +11,7 @@ from memgraph.extraction.components import components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.readers.commits import without_markup
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
+from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention, event_id
 from memgraph.model.memory import (
     ActionStep,
     AgentMemory,
