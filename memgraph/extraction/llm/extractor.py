@@ -56,7 +56,7 @@ class ModelExtractor:
     The model states claims about the events shown. A claim whose words its event does not support is dropped, as are
     unsupported fields of a claim that holds (`Claim.problems`). All else derives from the event and the log: project,
     build, sources, trust class. So a prompt injection in a log can at worst become a memory of what that log says.
-    Of a log longer than `prompt_tokens` a part is shown; `otherwise` serves where the model fails.
+    Of a log longer than `prompt_tokens` a part is shown.
     """
 
     def __init__(
@@ -66,13 +66,12 @@ class ModelExtractor:
         limit: int = LIMIT,
         prompt_tokens: int = PROMPT_TOKENS,
         counter: TokenCounter = cautious_tokens,
-        otherwise: Extractor | None = None,
     ) -> None:
         self._model = model if isinstance(model, Budgeted) else Budgeted(model, counter=counter)
         self._limit = limit
         self._prompt_tokens = prompt_tokens
         self._counter = counter
-        self._otherwise = otherwise or RuleExtractor()
+        self._otherwise = RuleExtractor()
 
     @property
     def meter(self) -> UsageMeter:

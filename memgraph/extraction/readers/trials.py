@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,7 +43,6 @@ _MAX_QUESTIONS = 100_000
 _MAX_MESSAGES = 50_000
 _MAX_MISSED = 3
 _CONTEXT_CHARS = 600
-_TRIAL_NAME = re.compile(r"trial_(\d{1,6})")
 _DOCSTRING = re.compile(r'("""|\'\'\')\s*(.{1,2000}?)\s*\1', re.DOTALL)
 _STEP = re.compile(r"(Thought|Action|Observation) (\d{1,4}):\s*(.*)")
 _BOILERPLATE = "You have attempted to answer following question before and failed."
@@ -128,8 +127,8 @@ class AlfworldReader(FileReader):
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield a build per environment."""
-        match = _TRIAL_NAME.search(self.path.name)
-        trial = int(match[1]) if match else 0
+        digits = takewhile(str.isdecimal, self.path.name.partition("trial_")[2])
+        trial = int("".join(digits)[:6] or 0)
         environments = document.value()
         if not isinstance(environments, list):
             raise SourceError("contains no array of environments", path=self.path)

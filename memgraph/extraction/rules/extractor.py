@@ -37,7 +37,7 @@ class RuleExtractor:
     """Finds failures, recoveries, the user's corrections, and changes that their authors explain.
 
     Salience, from high to low: a failure with its error; statements of the user; a recovery; an explained change, the longer the more
-    salient. What nobody explains (see `prose.LEAST_WORDS`), what a bot made and what a merge repeats is skipped. A candidate's key names
+    salient. What nobody explains (see `LEAST_WORDS`), what a bot made and what a merge repeats is skipped. A candidate's key names
     its task and kind, so it is stable when the log grows. Deterministic; linear in the size of the log.
     """
 

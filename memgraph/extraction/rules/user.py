@@ -96,6 +96,7 @@ _POINTS_AT_END = re.compile(
 
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
+_PLACED = re.compile(_HERE, re.IGNORECASE)
 _GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
@@ -368,7 +369,7 @@ def _kind(sentence: str) -> StatementKind | None:
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
     polite = _POLITE.match(text)
-    if polite and (_GENERAL.search(text) or _FORBIDS.match(text[polite.end() :])):
+    if polite and (_GENERAL.search(_PLACED.sub("", text)) or _FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _is_question(text):

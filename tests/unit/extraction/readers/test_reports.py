@@ -300,3 +300,18 @@ def test_a_command_whose_node_tests_failed_has_failed(tmp_path: Path, mark: str)
         assert [task.outcome for task in build.tasks] == [build.build_outcome] == [outcome]
     with pytest.raises(SourceError, match="contains no command or failure"):
         ci(tmp_path / "run.log", counts % 1)
+
+
+@pytest.mark.parametrize(
+    "verdict", ["FAILED (failures=1)", "error: could not compile `cart`", "[INFO] BUILD FAILURE", "2 failed in 0.3s"]
+)
+def test_the_last_line_of_a_check_tells_that_it_failed(tmp_path: Path, verdict: str) -> None:
+    build = ci(tmp_path / "run.log", f"$ ./check\nran 3 tests\n{verdict}\n")
+    assert (build.build_outcome, build.build_summary) == ("failure", verdict)
+    assert [task.outcome for task in build.tasks] == ["failure"]
+
+
+def test_a_time_within_a_line_is_part_of_it(tmp_path: Path) -> None:
+    log = "10:00:01  $ ls\n10:00:02  began at 12:30:11  here\n10:00:03  exit status 0\n"
+    (task,) = ci(tmp_path / "run.log", log).tasks
+    assert task.output == "began at 12:30:11  here\nexit status 0"
