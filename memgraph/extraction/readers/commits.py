@@ -802,10 +802,10 @@ _MAX_RELEASED = 200_000
 """Commits beyond these, which are the oldest, get no release."""
 _MAX_TAGS = 20_000
 _VERSION = re.compile(
-    r"(?:(?:[\w.@/-]{1,60}[-_/@])?[vV]?\d{1,8}(?:[._]\d{1,8}){1,3}|(?P<single>(?:[A-Za-z@/_-]{1,60}[-_/@])?[vV]?\d{1,4}))"
+    r"(?:(?:[\w.@/-]{1,60}[-_/@])?[A-Za-z]?\d{1,8}(?:[._]\d{1,8}){1,3}|(?P<single>(?:[A-Za-z@/_-]{1,60}[-_/@])?[vV]?\d{1,4}))"
     r"(?:[.+-]\d{1,4}|[.+-]?(?:[A-Za-z]{1,12}[.-]?\d{1,4}|a|b|c|rc|alpha|beta|pre|preview|post|final|m))?"
 )
-"""A tag that names a version: ``v2.1``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``; or one number: ``v2``."""
+"""A tag that names a version: ``v2.1``, ``r4.12``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``; or one number: ``v2``."""
 
 
 def tagged(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:

@@ -497,7 +497,7 @@ def test_a_release_is_what_its_tag_contains_and_no_earlier_one_whenever_it_was_t
 @pytest.mark.parametrize(
     ("names", "releases"),
     [
-        (["v2.1"], ["v2.1"]), (["REL_2_1"], ["REL_2_1"]), (["parser-2.1"], ["parser-2.1"]), (["@shop/cart@2.1.0"], ["@shop/cart@2.1.0"]),
+        (["v2.1", "r4.12-beta-1"], ["v2.1", "r4.12-beta-1"]), (["REL_2_1"], ["REL_2_1"]), (["parser-2.1"], ["parser-2.1"]), (["@shop/cart@2.1.0"], ["@shop/cart@2.1.0"]),
         (PRE := ["2.1.0.post1", "1.2-rc1", "v1.2.0-beta-1", "1.2.dev0", "v3.0.0-0"], PRE),
         (["v1", "release-2", "3"], ["v1", "release-2", "3"]), (["v1.0", "v1", "release-2"], ["v1.0"]),
         (["latest", "build-20260102", "2.1-is-broken", "v2.1\x1b[31m"], []),
