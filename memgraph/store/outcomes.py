@@ -151,7 +151,8 @@ def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured
             measurement(
                 row,
                 after,
-                confidence=row.get("confidence", 1.0) * usage_factor(after) / usage_factor(counts),
+                # the quotient first: another order is rounded otherwise
+                confidence=row.get("confidence", 1.0) * (usage_factor(after) / usage_factor(counts)),
                 now=payload.recorded_at,
             )
         )
