@@ -56,8 +56,8 @@ MOST_PER_SCOPE = 100_000
 """Of a scope with more memories, only the latest are read."""
 LEAST_BUILDS = 3
 """Minimum number of builds before an observation is a pattern (design §5)."""
-CONFIDENCE = {3: 0.7, 4: 0.8}
-CONFIDENCE_AT_MOST = 0.9
+LESSON_TYPES = ("episodic", "semantic")
+"""What lessons are made of, and what they are."""
 COMPRESSION_SOURCE = "compression"
 """The `source` of generalisations made by compression."""
 WATCH = Watch(
@@ -89,7 +89,7 @@ def _build(reader: Reader, name: str, project_id: str | None) -> Row:
 
 def confidence_of(builds: int) -> float:
     """Return the confidence in something that was seen in this many builds, at least three."""
-    return CONFIDENCE.get(builds, CONFIDENCE_AT_MOST)
+    return {3: 0.7, 4: 0.8}.get(builds, 0.9)
 
 
 def linked_ids(index: Index, memory_id: str, relation: str, *, to_it: bool = False) -> set[str]:

@@ -15,6 +15,7 @@ from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
+    LESSON_TYPES,
     Deletions,
     IncrementalRun,
     Scope,
@@ -46,7 +47,6 @@ from memgraph.text.sentences import ended
 SOURCE = "error analysis"
 """The `source` of these anti-patterns."""
 RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
-_TYPES = ("episodic", "semantic")
 _MOST_TOLD = 20
 _SAID_CHARS = 320
 _FAULT: dict[ErrorKind, str] = {
@@ -190,7 +190,7 @@ def _concluded(result: ErrorAnalysis, now: str, up_to_seq: int) -> ErrorsAnalyse
 
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
-    rows = one_build_a_run(view.reader, read_scope(view.reader, scope, _TYPES))
+    rows = one_build_a_run(view.reader, read_scope(view.reader, scope, LESSON_TYPES))
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
     evidence = {row["id"]: row for row in episodes}
@@ -365,4 +365,4 @@ def kind_of(error: str) -> ErrorKind:
     return "configuration" if any(pattern.search(said) for pattern in patterns) else "internal"
 
 
-_RUN = IncrementalRun(ERROR_ANALYSIS, _TYPES, _planned, ErrorAnalysis(), _concluded)
+_RUN = IncrementalRun(ERROR_ANALYSIS, LESSON_TYPES, _planned, ErrorAnalysis(), _concluded)

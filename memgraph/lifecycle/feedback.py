@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from memgraph.lifecycle.dedup.same import Words, fact_form, same_statements
 from memgraph.lifecycle.episodes import (
+    LESSON_TYPES,
     Deletions,
     IncrementalRun,
     Scope,
@@ -34,7 +35,6 @@ from memgraph.text.cutting import cut, whole_sentences
 
 PHASE = "feedback"
 LEAST_EPISODES = 2
-_TYPES = ("episodic", "semantic")
 _COMMENT_CHARS = 300
 _DONE_CHARS = 160
 _STOPS = " .!"
@@ -47,7 +47,7 @@ def learn_from_feedback(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never
 
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[FeedbackResult]:
-    rows = read_scope(view.reader, scope, _TYPES)
+    rows = read_scope(view.reader, scope, LESSON_TYPES)
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
     groups = [group for group in grouped(list(comments_on(episodes))) if len(group) >= LEAST_EPISODES]
     own = [row for row in rows if row.get("source") == FEEDBACK_SOURCE]
@@ -124,4 +124,4 @@ def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
     return [list(group.values()) for group in groups.values()]
 
 
-_RUN = IncrementalRun(phase_key(PHASE), _TYPES, _planned, FeedbackResult())
+_RUN = IncrementalRun(phase_key(PHASE), LESSON_TYPES, _planned, FeedbackResult())

@@ -29,6 +29,7 @@ from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
 from memgraph.lifecycle.episodes import (
     COMPRESSION_SOURCE,
     LEAST_BUILDS,
+    LESSON_TYPES,
     WATCH,
     Deletions,
     IncrementalRun,
@@ -82,7 +83,6 @@ from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
 
 RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
-_TYPES = ("episodic", "semantic")
 
 
 @dataclass(slots=True)
@@ -102,13 +102,13 @@ class Experience:
 
 def changed_scopes(reader: Reader, now: str, run: Row) -> set[Scope]:
     """Return the scopes in which episodes or lessons have changed since a run."""
-    return {scope for scope, _ in waiting(reader, run, _TYPES, now=now, until=reader.index.offset.seq)}
+    return {scope for scope, _ in waiting(reader, run, LESSON_TYPES, now=now, until=reader.index.offset.seq)}
 
 
 def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str) -> Iterator[Experience]:
     """Yield the episodes and generalisations of a scope by outcome."""
     index, in_force = reader.index, reader.listed() & ~reader.superseded()
-    rows = one_build_a_run(reader, read_scope(reader, scope, _TYPES))
+    rows = one_build_a_run(reader, read_scope(reader, scope, LESSON_TYPES))
     listed = {row["id"] for row in rows if in_force[index.slot(row["id"])]}
     own = [row for row in rows if row["type"] == "semantic" and row.get("source") == COMPRESSION_SOURCE]
     deleted = [
@@ -160,7 +160,7 @@ def compress(
 
     run = IncrementalRun(
         COMPRESSION,
-        _TYPES,
+        LESSON_TYPES,
         partial(_planned, wording=wording),
         CompressionResult(),
         concluded,
@@ -195,7 +195,6 @@ class _Scope:
     """What the episodes of a scope have in common, whatever their outcome."""
 
     def __init__(self, episodes: Sequence[Row]) -> None:
-        self.episodes = episodes
         self.is_large = len(episodes) >= LARGE_FROM
         self.weights = tag_weights(map(_tags, episodes))
         self.statements = Statements(episodes, tag_weights(map(words_of, episodes)))
