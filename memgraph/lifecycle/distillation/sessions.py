@@ -145,13 +145,14 @@ def _cost(event: Event) -> int:
 def _told_once(log: BuildEventLog) -> BuildEventLog:
     """Return a log without repetitions: an agent's text stands before the user's first answer if there is one, else with its first task."""
     asked: set[str] = set()
+    asked_of = (question_in(turn.context) for turn in log.user_interventions[-_MOST_QUESTIONS:])
+    questions = [text for text in asked_of if len(text) >= _LEAST_QUESTION_CHARS]
     turns = []
     for turn in log.user_interventions:
-        turns.append(turn.model_copy(update={"context": ""}) if turn.context in asked else turn)
+        own = {"context": "" if turn.context in asked else turn.context, "reply": _without(turn.reply, questions)}
+        turns.append(turn.model_copy(update=own))
         asked.add(turn.context)
-    asked_of = (question_in(turn.context) for turn in turns[-_MOST_QUESTIONS:])
-    questions = [text for text in asked_of if len(text) >= _LEAST_QUESTION_CHARS]
-    told: set[str] = set()
+    told = {turn.reply for turn in turns}
     tasks = []
     for task in log.tasks:
         texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}

@@ -9,7 +9,7 @@ from typing import Any
 
 from memgraph.extraction.readers.source import end
 from memgraph.extraction.rules.extractor import failed_with, task_name
-from memgraph.extraction.rules.findings import MAX_FILES
+from memgraph.extraction.rules.findings import MAX_FILES, placed
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult
@@ -237,7 +237,7 @@ RELEVANCE = 0.5
 
 
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that: "
-_MOST_PARTS, _MOST_CONTEXT_CHARS = 4, 300
+_MOST_PARTS, _MOST_CONTEXT_CHARS = 6, 300
 """Maximum number of records of what was said at once, and of characters of what the agent had said before: its end."""
 _WHY = {
     RECORD_SOURCE: "a commit of the history",
@@ -253,7 +253,7 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
 
     A commit is its whole message without trailers and markup; a failure is what failed, with its output; a success is its lesson, reasons
     and command, if the log states any; a user's turn is what was said, with the end of what the agent had asked; an agent's is the message
-    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept in up to four parts. A merge
+    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept in up to six parts. A merge
     that only repeats the message of what it brings in makes no record.
     """
     for task in log.tasks:
@@ -267,23 +267,27 @@ def records_of(log: BuildEventLog) -> Iterator[Candidate]:
             yield _record(log, task.task_id, RUN_SOURCE, text, task.occurred_at, task.agent_name, **own)
         elif log.source == "transcript" and task.lesson:
             yield from _told(log, task.task_id, _CONCLUDED, task.lesson, task.occurred_at, task.agent_name)
-    at: Counter[str] = Counter()
-    for said in log.user_interventions if log.source == "transcript" else ():
-        event = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
-        at[said.timestamp] += 1
+    replies: Counter[str] = Counter()
+    by = next((task.agent_name for task in log.tasks), None)
+    for event, said in placed(log.user_interventions if log.source == "transcript" else ()):
         context = end(said.context, _MOST_CONTEXT_CHARS)
         yield from _told(log, event, _SAID, ended(said.action), said.timestamp, asked=context)
+        if said.reply:
+            when = said.replied_at or said.timestamp
+            number = f"#{replies[when]}" if replies[when] else ""
+            replies[when] += 1
+            yield from _told(log, f"agent@{when}{number}", _CONCLUDED, said.reply, when, by)
 
 
 def _told(
     log: BuildEventLog, event: str, lead: str, text: str, when: str | None, by: str | None = None, *, asked: str = ""
 ) -> Iterator[Candidate]:
     """Yield what somebody said as one record, or as several if it is long; the first has what was asked."""
-    before = f"{_BEFORE}{asked}" if asked else ""
-    parts = split_text(" ".join(text.split()), MAX_CONTENT_CHARS - len(lead) - len(before))[:_MOST_PARTS]
-    for number, part in enumerate(parts):
-        own = f"{lead}{part}{'' if number else before}"
-        yield _record(log, event, SAID_SOURCE, own, when, by, number=number)
+    before, room = f"{_BEFORE}{asked}" if asked else "", MAX_CONTENT_CHARS - len(lead)
+    first, *others = split_text(" ".join(text.split()), room - len(before)) or [""]
+    parts = [f"{first}{before}", *split_text(" ".join(others), room)]
+    for number, part in enumerate(parts[:_MOST_PARTS]):
+        yield _record(log, event, SAID_SOURCE, f"{lead}{part}", when, by, number=number)
 
 
 def _of_run(log: BuildEventLog, task: BuildTask) -> str:
