@@ -24,14 +24,14 @@ from memgraph.extraction.error_text import (
     task_fingerprint,
 )
 from memgraph.extraction.readers.trials import changes_nothing
-from memgraph.extraction.rules.findings import Finding, placed
+from memgraph.extraction.rules.findings import MAX_SAID_CHARS, Finding, placed
 from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
-from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.cutting import cut, split_text, whole_sentences
 from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
@@ -41,6 +41,7 @@ _ASKED = "Asked: "
 _REFUSED = "Refused: "
 _MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
 """An answer that names one of the marked lines."""
+_OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
     r"^(?:to|when)\s[^.!?\n]{3,80}[,:]",
@@ -83,8 +84,10 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         kept += [(place, said, one) for one in stated]
         says_why = content_words(own) and not own.rstrip().endswith("?")
         if not stated and said.context.startswith(_REFUSED) and says_why:
-            alone = said.model_copy(update={"action": own})
-            yield Finding("correction", 9.4, f"{place}:correction", own, "the user refused a call", said=alone)
+            for part, text in enumerate(split_text(" ".join(said.action.split()), MAX_SAID_CHARS)):
+                alone = said.model_copy(update={"action": text, "context": "" if part else said.context})
+                key = f"{place}:correction{f'-{part + 1}' if part else ''}"
+                yield Finding("correction", 9.4, key, text, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
         key = f"{place}:{one.kind}"
@@ -96,16 +99,17 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
 
 
 def _chosen(said: UserIntervention) -> tuple[str, str] | None:
-    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question."""
+    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question; what to do next is no choice."""
     if said.context.startswith(_ASKED):
         return said.action, said.context.removeprefix(_ASKED)
     if mark := _MARK.fullmatch(said.action):
-        offered = re.findall(
+        offered: list[str] = re.findall(
             rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
         )
         asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
-        if len(offered) == 1 and asked:
-            return offered[0].strip(" *"), asked[-1]
+        asked = [line for line in asked if not _OPTION.match(line)]
+        if len(offered) == 1 and asked and not offered[0].rstrip(" *").endswith("?"):
+            return offered[0].replace("**", "").strip(" *"), asked[-1]
     return None
 
 

@@ -306,6 +306,29 @@ def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
 
 
 class TestTheUser:
+    @pytest.mark.parametrize(
+        ("offer", "chosen"),
+        [
+            ("Which colour?\n1. **Ochre** from the pit\n2. Slate", ("Ochre from the pit", "Which colour?")),
+            ("Would you like me to:\n1. **Start** the kiln?\n2. Look at it first?\n3. Try a smaller one?", None),
+            ("1. Fire it now?\n2. Wait?\n\nWhich would you prefer?", None),
+        ],
+    )
+    def test_the_choice_of_what_to_do_next_is_none_and_an_option_is_no_question(
+        self, offer: str, chosen: tuple[str, str] | None
+    ) -> None:
+        told_of = ["The user chose “{}” when asked “{}”".format(*chosen)] if chosen else []
+        assert [one.memory.content for one in found(session(said=[told("1", offer)]))] == told_of
+
+    def test_a_long_correction_is_kept_whole(self) -> None:
+        said = " ".join(f"Wall {number} is to be painted in lime." for number in range(60))
+        refused = told(said, "Refused: ExitPlanMode: paint")
+        kept = [one.memory for one in found(session(said=[refused]))]
+        told_in = " ".join(one.content for one in kept)
+        assert all(f"Wall {number} is to be painted" in told_in for number in range(60))
+        assert [one.content.startswith("The user corrected: ") for one in kept] == [True] * len(kept)
+        assert sum("Context: Refused: ExitPlanMode: paint" in one.content for one in kept) == 1
+
     def test_a_request_is_not_kept(self) -> None:
         said = [
             told("Add a logout button to the header, it should be blue."),
