@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,6 +84,11 @@ _TOLD_WHY = re.compile(
 )
 _NOTHING_DONE = ("[Request interrupted", "Sibling tool call errored", "Cancelled")
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+_HOME = re.compile(
+    r"(?:/home|/Users|[A-Za-z]:[/\\]Users)(?:[/\\][^/\\]+)?[/\\]?|/root/?|/|[A-Za-z]:[/\\]?", re.IGNORECASE
+)
+_REDACTED = re.compile(r"^[\[<{*]|redacted", re.IGNORECASE)
+"""The mark of somebody who removed names before publishing a session."""
 _CHANGE_CHARS = 600
 """Maximum characters of the old and of the new text of an edit."""
 _ASKING = frozenset("grep egrep rg diff cmp test [ pgrep which".split()) | {"git grep", "git diff", "command -v"}
@@ -101,7 +107,7 @@ class TranscriptReader(FileReader):
     rejected is not a task but an intervention with the words they gave. What the agent said before the user's next message is
     its reply to the one before; in a session without a user it is the last task's lesson. A transcript that has grown yields
     its sessions again. The default project is the name of the git
-    work tree that the session's working directory is in, else the directory's own.
+    work tree that the session's working directory is in, else the directory's own: the directory of most lines.
     """
 
     kind = "transcripts"
@@ -123,15 +129,16 @@ class TranscriptReader(FileReader):
 
     @cached_property
     def _head(self) -> tuple[str, str]:
-        """Return the session that the file is named after, else the first one; and the first working directory's name."""
+        """Return the session that the file is named after, else the first one; and the project of the first lines."""
         sessions: list[str] = []
-        project = ""
+        directories: Counter[str] = Counter()
         with opened(self.path) as (stream, _):
             for _, entry, _ in islice(_entries(stream, self._max_line_bytes), _HEAD_LINES):
                 if isinstance(entry, dict) and (session := _session_of(entry)):
                     sessions.append(session)
-                    project = project or project_of_directory(entry.get("cwd"))
-        return next((one for one in sessions if one == self.stem.lower()), next(iter(sessions), "")), project
+                    directories[str(entry.get("cwd") or "")] += 1
+        session = next((one for one in sessions if one == self.stem.lower()), next(iter(sessions), ""))
+        return session, _project_of(directories)
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield the lines that cannot be read, then the sessions."""
@@ -202,8 +209,8 @@ class _Session:
     given_project: str | None
     agent: str
     records: int = 0
-    project: str = ""
     cwd: str = ""
+    directories: Counter[str] = field(default_factory=Counter)
     started: str = ""
     now: str = ""
     said: str = ""
@@ -230,7 +237,7 @@ class _Session:
         self.started = self.started or self.now
         if isinstance(entry.get("cwd"), str) and entry["cwd"]:
             self.cwd = entry["cwd"]
-            self.project = self.project or project_of_directory(self.cwd)
+            self.directories[self.cwd] += 1
         entry = _message_of(entry)
         message = entry.get("message")
         if not isinstance(message, dict):
@@ -249,7 +256,7 @@ class _Session:
             self.closing, self.closed_at = self.report
         self._close()
         started = self.started or undated(0)
-        project = self.given_project or self.project or "unnamed"
+        project = self.given_project or _project_of(self.directories) or "unnamed"
         outcome = overall(self.tasks)
         fields = {
             "build_id": f"{self.agent}-{self.key}"[:380],
@@ -399,6 +406,16 @@ def text_of(content: object) -> str:
     """Return the text of a message's content."""
     texts = (block.get("text") for block in blocks_of(content) if block.get("type") == "text")
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _project_of(directories: Counter[str]) -> str:
+    """Return the project of a session by the working directories of its lines: that of most lines, of a home only if there is no other."""
+    counts: Counter[str] = Counter()
+    for directory, times in directories.items():
+        name = project_of_directory(directory)
+        if name and not _REDACTED.search(name):
+            counts[name] += times if _HOME.fullmatch(directory) is None else 0
+    return max(counts, key=lambda name: counts[name], default="")
 
 
 def _message_of(entry: dict[str, Any]) -> dict[str, Any]:

@@ -335,7 +335,7 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, scra
 
 def _edits(steps: Sequence[Step], created: Set[str]) -> tuple[list[Step], list[str]]:
     """Return the edits that worked, and their files, without scratch files."""
-    edits = [step for step in steps if step.worked and not created.issuperset(step.task.files_changed)]
+    edits = [step for step in steps if step.worked and not {*step.task.files_changed} <= created]
     return edits, list(dict.fromkeys(file for step in edits for file in step.task.files_changed if file not in created))
 
 

@@ -409,7 +409,7 @@ def _is_forbidding(text: str) -> bool:
     """Return whether a sentence forbids a kind of thing; after a request, or joined by another word than a comma, it is part of what is asked for."""
     if _TROUBLE.search(text) or _OF_THIS_TASK.search(text):
         return False
-    parts = [text] if is_action(text) else [text, *text.split(", ")]
+    parts = [text] if is_action(text) else [text, *re.split(r"[,:] ", text)]
     return _FORBIDS_A_KIND.match(text) is not None or any(_FORBIDS.match(part) for part in parts)
 
 

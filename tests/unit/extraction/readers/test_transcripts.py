@@ -507,6 +507,25 @@ def test_a_session_belongs_to_the_work_tree_that_it_was_started_in(path: Path, t
     assert only_build(path).project_id == "shop"
 
 
+@pytest.mark.parametrize(
+    ("directories", "project"),
+    [
+        (["/home/ada", "/home/ada/work/shop", "/home/ada/work/shop"], "shop"),
+        (["/Users/ada/work", "/Users/ada/work/till", "/Users/ada/work/till"], "till"),
+        (["/home/[USER]"] * 3 + ["/home/[USER]/till"], "till"),
+        (["/home/[USER]"], "unnamed"),
+        (["/home/ada"], "ada"),
+        (["C:\\Users\\ada", "C:\\Users\\ada", "C:\\Users\\ada\\dev\\till"], "till"),
+        (["/srv/shop", "/srv/shop/web"], "shop"),
+    ],
+)
+def test_the_project_is_the_directory_of_most_lines_and_no_home_or_mark(
+    path: Path, directories: list[str], project: str
+) -> None:
+    transcript(path, *(line("user", "Never paint it", n, cwd=cwd) for n, cwd in enumerate(directories)))
+    assert only_build(path).project_id == project
+
+
 def test_what_is_no_id_and_no_origin_is_passed_over(path: Path) -> None:
     odd = line("user", "Use tabs.", 1, uuid=[], origin={"kind": []})
     transcript(path, line("user", "Sum the cart.", 0), odd, use("t1", "Bash", 2, command="ls"), result("t1", "a", 3))
