@@ -31,6 +31,7 @@ from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import step_text
 from memgraph.text.cutting import cut, split_text, whole_sentences
 from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
@@ -331,6 +332,13 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, scra
         attempt=_attempt(failed, worked_how=how, worked=done),
         resolution=resolution,
     )
+
+
+def mended_text(recovery: Finding) -> str:
+    """Return what a recovery tells, with the lines that changed."""
+    assert recovery.attempt is not None  # noqa: S101 (asked of a recovery)
+    _, _, changed = (recovery.resolution or "").partition(". ")
+    return f"{step_text(recovery.attempt.model_dump())} {changed}".strip()
 
 
 def _edits(steps: Sequence[Step], created: Set[str]) -> tuple[list[Step], list[str]]:

@@ -8,6 +8,7 @@ from heapq import heappush, heappushpop
 from memgraph.extraction.llm.prompt import Event, informative_events, is_essential, question_in
 from memgraph.extraction.readers import Reader as SourceReader
 from memgraph.extraction.readers import SourceRecord
+from memgraph.extraction.rules.sessions import failures, mended_text, steps_of
 from memgraph.extraction.secrets import redact_any
 from memgraph.fold.records import WORK_ORDER
 from memgraph.lifecycle.distillation.requests import request_sessions
@@ -143,7 +144,7 @@ def _cost(event: Event) -> int:
 
 
 def _told_once(log: BuildEventLog) -> BuildEventLog:
-    """Return a log without repetitions: an agent's text stands before the user's first answer if there is one, else with its first task."""
+    """Return a log without repetitions, and with what ended a failure: an agent's text stands before the user's first answer if there is one, else with its first task."""
     asked: set[str] = set()
     asked_of = (question_in(turn.context) for turn in log.user_interventions[-_MOST_QUESTIONS:])
     questions = [text for text in asked_of if len(text) >= _LEAST_QUESTION_CHARS]
@@ -153,14 +154,16 @@ def _told_once(log: BuildEventLog) -> BuildEventLog:
         turns.append(turn.model_copy(update=own))
         asked.add(turn.context)
     told = {turn.reply for turn in turns}
+    found = failures(steps_of(log.tasks)) if log.source == "transcript" else ()
+    mended = {one.task.task_id: mended_text(one) for one in found if one.task and one.kind == "recovery"}
     tasks = []
     for task in log.tasks:
-        texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}
+        texts = {"reasoning": task.reasoning, "lesson": mended.get(task.task_id, task.lesson)}
         own = {name: _without(text, questions) for name, text in texts.items()}
         own = {name: "" if text in told else text for name, text in own.items()}
         new = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
         if not new <= told:
-            tasks.append(task if own == texts else task.model_copy(update=own))
+            tasks.append(task.model_copy(update=own))
         told |= new
     return log.model_copy(update={"tasks": tasks, "user_interventions": turns})
 

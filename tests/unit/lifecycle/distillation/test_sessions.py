@@ -135,6 +135,20 @@ def test_a_reply_stands_after_its_question_and_the_work_and_before_the_next_turn
     assert "agent_said: The fuse was wet." in order.excerpt
 
 
+def test_what_ended_a_failure_stands_with_the_command_that_worked(ingested: Any) -> None:
+    log = session("long", 40, source="transcript")
+    change = "Edit Kiln.toml\n- heat = 5\n+ heat = 900"
+    steps = [
+        {"command": "make pots", "outcome": "failure", "output": "KeyError: 'heat'"},
+        {"command": change, "description": "Edit Kiln.toml", "files_changed": ["Kiln.toml"]},
+        {"command": "make pots", "output": "3 pots"},
+    ]
+    log["tasks"][:3] = [task | step for task, step in zip(log["tasks"][:3], steps, strict=True)]
+    [order] = ingested([log])
+    told = "`make pots` failed (KeyError: 'heat'); it worked after Kiln.toml had been edited."
+    assert f"lesson: {told} In Kiln.toml, `heat = 5` became `heat = 900`." in order.excerpt
+
+
 def test_a_success_that_another_command_hides_is_not_told_as_one(ingested: Any) -> None:
     log = session("long", 40)
     hidden = {"command": "which kiln || echo none", "output": "command not found: kiln\nnone"}
