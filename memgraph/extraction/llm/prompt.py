@@ -22,9 +22,9 @@ from memgraph.text.cutting import cut_at_word
 _MAX_EVENTS = 500
 _MAX_DESCRIPTION_CHARS = 500
 _MAX_OUTPUT_CHARS = 400
-_MAX_SAID_CHARS = 2_000
+_MAX_REASONING_CHARS = 2_000
 _MAX_QUESTION_CHARS = 1_900
-_MAX_CONCLUSION_CHARS = 4_000
+_MAX_SPOKEN_CHARS = 4_000
 _MAX_FILES = 5
 _HEADING = re.compile(r"^(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$)", re.MULTILINE)
 _CONCLUDES = re.compile(
@@ -177,12 +177,12 @@ def _fields(event: Event) -> dict[str, Any]:
         return {
             "event": event.number,
             "date": event.at[:10],
-            "agent_said": cut_at_word(event.said.reply, _MAX_CONCLUSION_CHARS),
+            "agent_said": cut_at_word(event.said.reply, _MAX_SPOKEN_CHARS),
         }
     if event.said:
         texts = {
             "date": event.said.timestamp[:10],
-            "user_did": cut_at_word(event.said.action, _MAX_SAID_CHARS),
+            "user_did": cut_at_word(event.said.action, _MAX_SPOKEN_CHARS),
             "context": question_in(event.said.context),
         }
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
@@ -193,11 +193,11 @@ def _fields(event: Event) -> dict[str, Any]:
         "agent": task.agent_name,
         "task": cut_at_word(task.description, _MAX_DESCRIPTION_CHARS),
         "command": cut_at_word(task.command, _MAX_OUTPUT_CHARS),
-        "reasoning": cut_at_word(conclusion_of(task.reasoning), _MAX_SAID_CHARS)
+        "reasoning": cut_at_word(conclusion_of(task.reasoning), _MAX_REASONING_CHARS)
         or cut_at_word(task.reasoning, _MAX_OUTPUT_CHARS),
         "output": _output(task),
         "files": [file[:200] for file in task.files_changed[:_MAX_FILES]],
-        "lesson": cut_at_word(task.lesson, _MAX_CONCLUSION_CHARS),
+        "lesson": cut_at_word(task.lesson, _MAX_SPOKEN_CHARS),
     }
     known = {} if task.outcome == "success" and not Step(task, 0).is_seen_to_work else {"outcome": task.outcome}
     return {"event": event.number} | known | {name: text for name, text in told.items() if text}
