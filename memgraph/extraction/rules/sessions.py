@@ -2,8 +2,8 @@
 
 Of a session these are the user's statements and facts of its runs: what failed and worked later, what kept failing, which commands work here,
 how a task was solved. Runs are read from commands, outcomes, error messages and files alone; no sentence of the agent is. What ended a failure is
-an edit between it and the success of the same command, or else what its error names: a command that was run between them, or what changed in the
-command itself. Of trials it is what failed and which lesson was drawn, and which lesson then led to success.
+another form of the command without what its error names, else the edits between it and the first success, else an addition, an installation or a
+written file that the error names; where none is seen, nothing is said. Of trials it is what failed and which lesson was drawn, and which lesson then led to success.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def failures(steps: Sequence[Step], scratch: Set[str] = frozenset()) -> Iterator
         if _times_same(before) > 1 and all(len(struck[sign]) == 1 for sign in _signs(last)):
             reason = "a step failed and never worked in the session"
             key = f"{last.task.task_id[:380]}:failure"
-            errors, attempt = tuple(last.errors), _attempt(before)
+            errors, attempt = tuple(last.errors), _attempts_of(before)
             yield Finding("failure", 8.0, key, last.task.command, reason, last.task, errors=errors, attempt=attempt)
 
 
@@ -276,7 +276,7 @@ def _times_same(failed: Sequence[Step]) -> int:
     return prints.count(prints[-1]) if prints[-1] else 0
 
 
-def _attempt(failed: Sequence[Step], worked_how: Worked | None = None, worked: str | None = None) -> Attempt:
+def _attempts_of(failed: Sequence[Step], worked_how: Worked | None = None, worked: str | None = None) -> Attempt:
     """Return how often exactly the last of these commands was run, with the last error, marked as such if there were others."""
     same = [one for one in failed if one.shown == failed[-1].shown]
     error = f"{'' if _times_same(same) == len(same) else 'at last: '}{failed[-1].errors[0]}"[:240]
@@ -329,16 +329,17 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, scra
         worked.task.model_copy(update={"files_changed": files}),
         errors=(last.errors[0],),
         earlier=failed[0].task,
-        attempt=_attempt(failed, worked_how=how, worked=done),
+        attempt=_attempts_of(failed, worked_how=how, worked=done),
         resolution=resolution,
     )
 
 
 def mended_text(recovery: Finding) -> str:
-    """Return what a recovery tells, with the lines that changed."""
+    """Return what a recovery tells, with the line that an edit changed."""
     assert recovery.attempt is not None  # noqa: S101 (asked of a recovery)
     _, _, changed = (recovery.resolution or "").partition(". ")
-    return f"{step_text(recovery.attempt.model_dump())} {changed}".strip()
+    is_edit = recovery.attempt.worked_how == "edit"
+    return f"{step_text(recovery.attempt.model_dump())} {changed if is_edit else ''}".strip()
 
 
 def _edits(steps: Sequence[Step], created: Set[str]) -> tuple[list[Step], list[str]]:
