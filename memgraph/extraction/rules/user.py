@@ -60,6 +60,7 @@ _INCOMPLETE = re.compile(
     re.IGNORECASE,
 )
 """A fragment: what follows or the subject is missing."""
+_NO_OR_DASH = re.compile(r"^no\s|\s[-–—]+\s", re.IGNORECASE)
 _HALVES = re.compile(r":\s+|\s[-–—]+\s")
 _CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
@@ -128,7 +129,7 @@ _FORBIDS = re.compile(
     re.IGNORECASE,
 )
 _FORBIDS_A_KIND = re.compile(
-    r"^no\s+(?!way|worries|changes|results|errors|warnings|logs|issues|problems)(?:[\w'-]+\s){0,2}?[\w'-]{3,}s\b"
+    r"^no\s+(?!way|worries|changes|results|errors|warnings|logs|issues|problems)(?:[\w'-]+\s){0,3}?[\w'-]{3,}s\b"
     r"(?!.{0,120}\b(?:is|are|was|were|found|ran|returned|possible|appear\w*|has|have)\b)",
     re.IGNORECASE,
 )
@@ -406,11 +407,12 @@ def _kind(sentence: str) -> StatementKind | None:
 
 
 def _is_forbidding(text: str) -> bool:
-    """Return whether a sentence forbids a kind of thing; after a request, or joined by another word than a comma, it is part of what is asked for."""
+    """Return whether a sentence forbids a kind of thing; after a request, a dash or "and" that is part of what is asked for."""
     if _TROUBLE.search(text) or _OF_THIS_TASK.search(text):
         return False
-    parts = [text] if is_action(text) else [text, *re.split(r"[,:] ", text)]
-    return _FORBIDS_A_KIND.match(text) is not None or any(_FORBIDS.match(part) for part in parts)
+    parts = [text] if is_action(text) else [text, *re.split(r"[,:] (?:so )?", text)]
+    kinds = [text] if _NO_OR_DASH.search(text) else parts
+    return any(map(_FORBIDS.match, parts)) or any(map(_FORBIDS_A_KIND.match, kinds))
 
 
 def _points_elsewhere(sentence: str) -> bool:
