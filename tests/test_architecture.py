@@ -26,7 +26,7 @@ ROOM_LINES = {
     "diagnostics": 1_100,
     "disk": 700,
     "embedding": 680,
-    "extraction": 7_870,
+    "extraction": 7_960,
     "facade": 980,
     "fold": 2_280,
     "graph": 2_085,

@@ -56,14 +56,15 @@ def steps_in(text: str) -> tuple[str, ...]:
     for line in text[:_MAX_TEXT_CHARS].splitlines():
         if (match := _STEP.match(line)) and int(match[1] or match[2]) == len(numbered) + 1:
             numbered.append(match[3].strip())
-    if len(numbered) > 1 and all(map(_is_action, numbered)):
+    if len(numbered) > 1 and all(map(is_action, numbered)):
         return tuple(numbered[:_MAX_STEPS])
     for sentence in sentences(text):
         parts = [part.strip(" ,;.") for part in _THEN.split(_FIRST.sub("", sentence))]
-        if len(parts) > 1 and all(_is_action(part) and len(part) <= _MAX_STEP_CHARS for part in parts):
+        if len(parts) > 1 and all(is_action(part) and len(part) <= _MAX_STEP_CHARS for part in parts):
             return tuple(parts[:_MAX_STEPS])
     return ()
 
 
-def _is_action(step: str) -> bool:
+def is_action(step: str) -> bool:
+    """Return whether a sentence tells to do something."""
     return _IMPERATIVE.match(step) is not None and not step.endswith(":")  # what follows a colon is not in the list

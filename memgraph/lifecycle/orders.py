@@ -22,6 +22,7 @@ from memgraph.extraction.llm.prompt import DATA, fenced, informative_events, is_
 from memgraph.extraction.llm.prompt import Event as SessionEvent
 from memgraph.extraction.readers import Reader as SourceReader
 from memgraph.extraction.readers import SourceRecord
+from memgraph.extraction.rules.sessions import failures, mended_text, steps_of
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.fold.records import WORK_ORDER
 from memgraph.index.columns import TRUST
@@ -563,28 +564,34 @@ def _cost(event: SessionEvent) -> int:
 
 
 def _told_once(log: BuildEventLog) -> BuildEventLog:
-    """Return a log without repetitions: an agent's text stands before the user's first answer if there is one, else with its first task."""
+    """Return a log without repetitions, and with what ended a failure: an agent's text stands before the user's first answer if there is one, else with its first task."""
     asked: set[str] = set()
+    asked_of = (question_in(turn.context) for turn in log.user_interventions[-_MOST_QUESTIONS:])
+    questions = [text for text in asked_of if len(text) >= _LEAST_QUESTION_CHARS]
     turns = []
     for turn in log.user_interventions:
-        turns.append(turn.model_copy(update={"context": ""}) if turn.context in asked else turn)
+        context = "" if turn.context in asked else turn.context
+        turns.append(turn.model_copy(update={"context": context, "reply": _without(turn.reply, questions)}))
         asked.add(turn.context)
-    asked_of = (question_in(turn.context) for turn in turns[-_MOST_QUESTIONS:])
-    questions = [text for text in asked_of if len(text) >= _LEAST_QUESTION_CHARS]
-    told: set[str] = set()
+    told = {turn.reply for turn in turns}
+    found = failures(steps_of(log.tasks)) if log.source == "transcript" else ()
+    mended = {one.task.task_id: mended_text(one) for one in found if one.task and one.kind == "recovery"}
     tasks = []
     for task in log.tasks:
-        texts = {name: getattr(task, name) for name in ("reasoning", "lesson")}
-        own = dict(texts)
-        for question in questions:
-            own = {name: text.replace(question, "") for name, text in own.items()}
-        own = {name: text.strip() for name, text in own.items()}
+        texts = {"reasoning": task.reasoning, "lesson": mended.get(task.task_id, task.lesson)}
+        own = {name: _without(text, questions) for name, text in texts.items()}
         own = {name: "" if text in told else text for name, text in own.items()}
         new = {text for text in own.values() if text} or {f"{task.description}\x1f{task.command}\x1f{task.output}"}
         if not new <= told:
-            tasks.append(task if own == texts else task.model_copy(update=own))
+            tasks.append(task.model_copy(update=own))
         told |= new
     return log.model_copy(update={"tasks": tasks, "user_interventions": turns})
+
+
+def _without(text: str, passages: Iterable[str]) -> str:
+    for one in passages:
+        text = text.replace(one, "")
+    return text.strip()
 
 
 def _parts(events: Sequence[SessionEvent]) -> list[list[SessionEvent]]:

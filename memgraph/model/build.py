@@ -114,11 +114,13 @@ def event_id(build_id: str, task_id: str) -> str:
 
 
 class UserIntervention(Model):
-    """Something the user did during a build."""
+    """Something the user did during a build; `context` is what the agent had said before, `reply` what it said in the end, and when."""
 
     timestamp: Timestamp
     action: LogText
     context: LogText = ""
+    reply: LogText = ""
+    replied_at: Timestamp | None = None
 
 
 class BuildEventLog(Model):

@@ -86,7 +86,7 @@ _FACTS = (
 )
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SAID = "user@"
+_SAID = {"user@": "user", "agent@": "agent"}
 _RELATIONS = {
     ("DERIVED_FROM", True): "derived from",
     ("SUPPORTS", False): "supported by",
@@ -434,8 +434,8 @@ def _places(memory: StoredMemory, sources: Mapping[str, str]) -> Iterable[Source
         part = reference.removeprefix(f"{build}/") if build else reference
         if _COMMIT.fullmatch(part):
             place = f"commit {part}"
-        elif part.startswith(_SAID):
-            place = f"what the user said at {part.removeprefix(_SAID)}"
+        elif who := next((who for lead, who in _SAID.items() if part.startswith(lead)), None):
+            place = f"what the {who} said at {part.partition('@')[2]}"
         else:
             place = part
         yield SourcePlace(reference=reference, source=sources.get(build or reference), place=place)

@@ -155,9 +155,9 @@ def _checked(reply: Any, prompt: Prompt) -> list[_Found]:
 def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> AgentMemory:
     task, said = event.task, event.said
     files = task.files_changed[:_MAX_FILES] if task else []
-    when = said.timestamp if said else (task and task.occurred_at) or log.completed_at
+    when = event.at if said else (task and task.occurred_at) or log.completed_at
     main = main_file(files, claim.text)
-    fields = origin(log, task.task_id if task else f"user@{when}", when) | {
+    fields = origin(log, task.task_id if task else f"{'agent' if event.is_reply else 'user'}@{when}", when) | {
         "agents_involved": [task.agent_name] if task else [],
         "tags": list(dict.fromkeys([*claim.clean_tags, *components_of(files)]))[:MAX_TAGS],
         "title": main[:400] if main else None,

@@ -36,6 +36,8 @@ from memgraph.text.cutting import whole_sentences
 from memgraph.text.words import words_of
 
 MAX_FILES = 20
+MAX_SAID_CHARS = 500
+"""Maximum characters of the user's words in one memory, which may quote a context too."""
 _MAX_TAGS = 6
 _MAX_WHY_CHARS = 360
 _OUTCOME: dict[str, Outcome] = {
@@ -198,7 +200,7 @@ def _said(finding: Finding) -> str:
     action, context = _one_line(finding.said.action), _one_line(finding.said.context)
     if finding.steps:
         return f"The user stated the steps{f' for {context[:200]}' if context else ''}: {_numbered(finding.steps)}"
-    first = sentence(f"{LEADS.get(finding.kind, LEADS['intervention'])}: {action[:500]}")
+    first = sentence(f"{LEADS.get(finding.kind, LEADS['intervention'])}: {action[:MAX_SAID_CHARS]}")
     return f"{first} {sentence(f'Context: {context}')}" if context else first
 
 

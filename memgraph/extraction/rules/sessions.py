@@ -2,15 +2,15 @@
 
 Of a session these are the user's statements and facts of its runs: what failed and worked later, what kept failing, which commands work here,
 how a task was solved. Runs are read from commands, outcomes, error messages and files alone; no sentence of the agent is. What ended a failure is
-an edit between it and the success of the same command, or else what its error names: a command that was run between them, or what changed in the
-command itself. Of trials it is what failed and which lesson was drawn, and which lesson then led to success.
+another form of the command without what its error names, else the edits between it and the first success, else an addition, an installation or a
+written file that the error names; where none is seen, nothing is said. Of trials it is what failed and which lesson was drawn, and which lesson then led to success.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,14 +24,15 @@ from memgraph.extraction.error_text import (
     task_fingerprint,
 )
 from memgraph.extraction.readers.trials import changes_nothing
-from memgraph.extraction.rules.findings import Finding, placed
+from memgraph.extraction.rules.findings import MAX_SAID_CHARS, Finding, placed
 from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
-from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.attempts import step_text
+from memgraph.text.cutting import cut, split_text, whole_sentences
 from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
@@ -41,6 +42,7 @@ _ASKED = "Asked: "
 _REFUSED = "Refused: "
 _MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
 """An answer that names one of the marked lines."""
+_OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
     r"^(?:to|when)\s[^.!?\n]{3,80}[,:]",
@@ -53,7 +55,7 @@ def from_session(log: BuildEventLog) -> Iterator[Finding]:
     """Yield what is worth remembering in a session; see `RuleExtractor` for salience."""
     steps = steps_of(log.tasks)
     yield from _from_user(log)
-    yield from failures(steps)
+    yield from failures(steps, _created(steps) if log.source == "trajectory" else frozenset())
     yield from repeated(steps)
     if log.build_outcome == "success":
         yield from solved(log, steps)
@@ -83,8 +85,10 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         kept += [(place, said, one) for one in stated]
         says_why = content_words(own) and not own.rstrip().endswith("?")
         if not stated and said.context.startswith(_REFUSED) and says_why:
-            alone = said.model_copy(update={"action": own})
-            yield Finding("correction", 9.4, f"{place}:correction", own, "the user refused a call", said=alone)
+            for part, text in enumerate(split_text(" ".join(said.action.split()), MAX_SAID_CHARS)):
+                alone = said.model_copy(update={"action": text, "context": "" if part else said.context})
+                key = f"{place}:correction{f'-{part + 1}' if part else ''}"
+                yield Finding("correction", 9.4, key, text, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
         key = f"{place}:{one.kind}"
@@ -96,16 +100,17 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
 
 
 def _chosen(said: UserIntervention) -> tuple[str, str] | None:
-    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question."""
+    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question; what to do next is no choice."""
     if said.context.startswith(_ASKED):
         return said.action, said.context.removeprefix(_ASKED)
     if mark := _MARK.fullmatch(said.action):
-        offered = re.findall(
+        offered: list[str] = re.findall(
             rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
         )
         asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
-        if len(offered) == 1 and asked:
-            return offered[0].strip(" *"), asked[-1]
+        asked = [line for line in asked if not _OPTION.match(line)]
+        if len(offered) == 1 and asked and not offered[0].rstrip(" *").endswith("?"):
+            return offered[0].replace("**", "").strip(" *"), asked[-1]
     return None
 
 
@@ -132,15 +137,16 @@ _EVERYWHERE = frozenset(
     str.split(
         "ls cd pwd cat head tail less more grep rg egrep find fd find_file search_dir search_file open goto scroll_up scroll_down file strings wc which "
         "type echo printf date whoami env printenv tree stat du df ps jq sed awk sleep true xxd hexdump history man help think submit exit exit_cost "
-        "exit_forfeit git rm mkdir cp mv chmod kill pkill touch"
+        "exit_forfeit git rm mkdir cp mv chmod kill pkill touch tee sort uniq cut tr"
     )
 )
 """Programs that are the same in every project, and most of which only look around: their runs teach nothing."""
 _PREPARE = frozenset({"cd", "source", ".", "export", "set"})
 _RUNNERS = frozenset(str.split("sudo time env timeout uv poetry pipenv hatch rye pdm npx bundle exec run"))
 _OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
-_HIDES = frozenset({"||", "|", ";"})
+_HIDES = frozenset({"||", "|", ";", "&"})
 """Operators after which the exit code is that of another command."""
+_INSTALLS = frozenset({"install", "add"})
 _NAME = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
 
 
@@ -166,7 +172,7 @@ class Step:
 
     @cached_property
     def essence(self) -> tuple[str, ...]:
-        """What it runs: without directory, settings and options, and without what only shows some of the output."""
+        """What it runs: without directory, settings and options, and without programs after a pipe that only show some of the output."""
         parts: list[str] = []
         part: list[str] = []
         is_shown = False
@@ -174,15 +180,10 @@ class Step:
             if word not in _OPERATORS:
                 part.append(word)
                 continue
-            if not is_shown and (kept := _bare(part)):
+            if (kept := _bare(part)) and not (is_shown and kept[0] in _EVERYWHERE):
                 parts += ["&&", *kept]
             part, is_shown = [], word == "|"
         return tuple(parts[1:])
-
-    @property
-    def program(self) -> tuple[str, ...]:
-        """The program's name, with its subcommand."""
-        return self.essence[: 2 if self.essence[1:2] and self.essence[1].isidentifier() else 1]
 
     @property
     def edits(self) -> bool:
@@ -231,18 +232,18 @@ def steps_of(tasks: Sequence[BuildTask]) -> list[Step]:
     return [Step(task, place) for place, task in enumerate(tasks[:_MAX_STEPS])]
 
 
-def failures(steps: Sequence[Step]) -> Iterator[Finding]:
-    """Yield what failed and worked later, with what ended it, and what failed several times with the same error and never worked.
+def failures(steps: Sequence[Step], scratch: Set[str] = frozenset()) -> Iterator[Finding]:
+    """Yield what failed and worked after an edit or in another form, and what failed several times with the same error and never worked.
 
     An error that strikes unrelated programs of a session is the machine's: it says nothing of them.
+
+    Parameters
+    ----------
+    scratch : set of str
+        Files whose edits mend nothing.
     """
-    created = _created(steps)
     struck: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     failed: dict[tuple[str, ...], list[Step]] = {}
-
-    def is_its_own(one: Step) -> bool:
-        return all(len(struck[sign]) == 1 for sign in _signs(one))
-
     for step in steps:
         if not step.runs:
             continue
@@ -250,27 +251,37 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
             failed.setdefault(step.essence, []).append(step)
             for sign in _signs(step):
                 struck[sign].add(step.essence[0])
-        elif step.essence in failed and step.is_seen_to_work:
+        elif step.essence in failed and step.is_seen_to_work and not _repeats(step, failed[step.essence][-1]):
             before = failed.pop(step.essence)
-            found = _recovered(steps, before, step, created) if step.place - before[-1].place <= _NEAR_STEPS else None
-            if found and (found.resolution or is_its_own(before[-1])):
+            if step.place - before[-1].place <= _NEAR_STEPS and (found := _recovered(steps, before, step, scratch)):
                 yield found
     for before in failed.values():
-        same = _same(before)
-        if len(same) > 1 and is_its_own(same[-1]):
-            last = same[-1]
-            attempt = Attempt(tried=last.shown, attempts=len(same), last_error=last.errors[0])
+        last = before[-1]
+        if _times_same(before) > 1 and all(len(struck[sign]) == 1 for sign in _signs(last)):
             reason = "a step failed and never worked in the session"
             key = f"{last.task.task_id[:380]}:failure"
-            yield Finding(
-                "failure", 8.0, key, last.task.command, reason, last.task, errors=tuple(last.errors), attempt=attempt
-            )
+            errors, attempt = tuple(last.errors), _attempts_of(before)
+            yield Finding("failure", 8.0, key, last.task.command, reason, last.task, errors=errors, attempt=attempt)
 
 
-def _same(failed: Sequence[Step]) -> list[Step]:
-    """Return the attempts that failed with the error of the last one; none if that has no error."""
+def _repeats(step: Step, failed: Step) -> bool:
+    """Return whether a step prints the error with which another one failed, whatever its exit code."""
+    told = failure_fingerprint(failed.errors[0]) if failed.errors else ""
+    return told in (failure_fingerprint(line.strip()[:240]) for line in step.task.output.splitlines())
+
+
+def _times_same(failed: Sequence[Step]) -> int:
+    """Return how often a command failed with the error of its last failure; 0 if that has none."""
     prints = [failure_fingerprint(one.errors[0]) if one.errors else "" for one in failed]
-    return [one for one, its in zip(failed, prints, strict=True) if its and its == prints[-1]]
+    return prints.count(prints[-1]) if prints[-1] else 0
+
+
+def _attempts_of(failed: Sequence[Step], worked_how: Worked | None = None, worked: str | None = None) -> Attempt:
+    """Return how often exactly the last of these commands was run, with the last error, marked as such if there were others."""
+    same = [one for one in failed if one.shown == failed[-1].shown]
+    error = f"{'' if _times_same(same) == len(same) else 'at last: '}{failed[-1].errors[0]}"[:240]
+    attempts = len(same) + (worked_how is not None)
+    return Attempt(tried=failed[-1].shown, attempts=attempts, last_error=error, worked_how=worked_how, worked=worked)
 
 
 def _signs(failed: Step) -> set[tuple[str, ...]]:
@@ -282,27 +293,32 @@ def _signs(failed: Step) -> set[tuple[str, ...]]:
     }
 
 
-def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
-    """Return that what failed worked later, and what ended it, where that is known; None of a failure without an error, or in the wrong directory."""
-    same = _same(failed)
-    if not same or "cd" in normalised_error(same[-1].errors[0]).split()[:3]:
+def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, scratch: Set[str]) -> Finding | None:
+    """Return that what failed worked after edits, or in another form; None where neither is seen, of a failure without an error, or in the wrong directory."""
+    last = failed[-1]
+    if not last.errors or "cd" in normalised_error(last.errors[0]).split()[:3]:
         return None
-    last, error = same[-1], same[-1].errors[0]
-    named, known = _names(error), set(last.words)
-    between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
-    edits, files = _edits(between, created)
-    acts = [one for one in between if one.runs and one.program != last.program]
-    acts = [one for one in acts if not named.isdisjoint(_names(" ".join(set(one.words) - known)))]
-    done = ran = ", then ".join(list(dict.fromkeys(one.shown for one in acts))[:_MAX_ACTS])
-    how: Worked = "after"
-    if files:
-        how, done = "edit", ", ".join(files[:_MAX_FILES])
+    named, known, now = _names(last.errors[0]), set(last.words), set(worked.words)
+
+    def is_named(words: Set[str]) -> bool:
+        return not named.isdisjoint(_names(" ".join(words)))
+
+    between = steps[last.place + 1 : worked.place]
+    edits, files = _edits(between, scratch)
+    ran = [one for one in between if one.is_seen_to_work and (_writes(one.words) or _INSTALLS & {*one.words})]
+    ran = [one for one in ran if is_named({*one.words} - known)]
+    how: Worked = "edit"
+    done = resolution = ", ".join(files[:_MAX_FILES])
+    if is_named(known - now) or (not (files or ran) and is_named(now - known)):
+        how, files = "instead", []
+        done = resolution = "" if worked.shown.strip("`") in last.shown else worked.shown
+    elif files:
         changed = " ".join(filter(None, map(changed_by, edits))) if len(edits) <= _MAX_ACTS else ""
-        ran = f"Edited {done}{f' and ran {ran}' if ran else ''}. {changed}".strip()
-    elif not ran and not named.isdisjoint(_names(" ".join(known.symmetric_difference(worked.words)))):
-        how, done = "instead", "" if worked.shown.strip("`") in last.shown else worked.shown
-    scratch = {_base(file) for file in created}
-    if not done and not scratch.isdisjoint(map(_base, known)):
+        resolution = f"Edited {done}. {changed}".strip()
+    elif ran:
+        how, done = "after", ", then ".join(list(dict.fromkeys(one.shown for one in ran))[:_MAX_ACTS])
+        resolution = done
+    if not done:
         return None
     return Finding(
         "recovery",
@@ -311,22 +327,24 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
         worked.task.command,
         "what failed worked later in the session",
         worked.task.model_copy(update={"files_changed": files}),
-        errors=(error,),
-        earlier=same[0].task,
-        attempt=Attempt(
-            tried=last.shown, attempts=len(same) + 1, last_error=error[:200], worked_how=how, worked=done or None
-        ),
-        resolution=ran or done or None,
+        errors=(last.errors[0],),
+        earlier=failed[0].task,
+        attempt=_attempts_of(failed, worked_how=how, worked=done),
+        resolution=resolution,
     )
 
 
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]
+def mended_text(recovery: Finding) -> str:
+    """Return what a recovery tells, with the line that an edit changed."""
+    assert recovery.attempt is not None  # noqa: S101 (asked of a recovery)
+    _, _, changed = (recovery.resolution or "").partition(". ")
+    is_edit = recovery.attempt.worked_how == "edit"
+    return f"{step_text(recovery.attempt.model_dump())} {changed if is_edit else ''}".strip()
 
 
-def _edits(steps: Sequence[Step], created: set[str]) -> tuple[list[Step], list[str]]:
-    """Return the edits that worked, and their files, without those that the session created: these are its scratch."""
-    edits = [step for step in steps if step.worked and not created.issuperset(step.task.files_changed)]
+def _edits(steps: Sequence[Step], created: Set[str]) -> tuple[list[Step], list[str]]:
+    """Return the edits that worked, and their files, without scratch files."""
+    edits = [step for step in steps if step.worked and not {*step.task.files_changed} <= created]
     return edits, list(dict.fromkeys(file for step in edits for file in step.task.files_changed if file not in created))
 
 
@@ -336,7 +354,7 @@ def _created(steps: Sequence[Step]) -> set[str]:
 
 def repeated(steps: Sequence[Step]) -> Iterator[Finding]:
     """Yield commands of one line that were run repeatedly and worked: how something is done in this project."""
-    worked = [step for step in steps if step.runs and step.worked]
+    worked = [step for step in steps if step.runs and step.is_seen_to_work]
     counts = Counter(step.task.command.strip() for step in worked)
     for command, times in counts.most_common(5):
         if times < _REPEATED:
@@ -359,7 +377,7 @@ def repeated(steps: Sequence[Step]) -> Iterator[Finding]:
 
 def solved(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
     """Yield how the task of a session that ended well was solved: what was edited, and the steps that worked as its action log."""
-    acted = [step for step in steps if step.worked and (step.edits or step.runs)]
+    acted = [step for step in steps if step.is_seen_to_work and (step.edits or step.runs)]
     edits, files = _edits(acted, _created(steps))
     asked = sentences(log.build_summary.partition("\n")[0])
     lines = [f"edit {', '.join(step.task.files_changed[:2])}" if step.edits else step.shown for step in acted]

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.statements import sentences
+from memgraph.extraction.statements import is_action, sentences
 from memgraph.text import lazy_re as re
 from memgraph.text.words import content_words
 
@@ -60,6 +60,7 @@ _INCOMPLETE = re.compile(
     re.IGNORECASE,
 )
 """A fragment: what follows or the subject is missing."""
+_NO_OR_DASH = re.compile(r"^no\s|\s[-–—]+\s", re.IGNORECASE)
 _HALVES = re.compile(r":\s+|\s[-–—]+\s")
 _CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
@@ -124,11 +125,20 @@ _OTHER = r"(?!(?:it|this|that|them|these|those|the same)\b)"
 _FORBIDS = re.compile(
     r"^(?:please\s+)?(?:(?:do not|don'?t|dont)\s+(?!(?:worry|forget|bother|mind|know|think|see|care|understand|get|want|have|need|believe|remember|like|you|we|i|be|give|hesitate|tell|lose|loose|stop|wait|ask why)\b)(?!\w+\s+(?:it|this|that|them|these|those)\b)\w+\s+\S|"
     r"you (?:must not|mustn'?t|must never) \w+\s\S|i (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S|avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
-    r"no\s+(?!\S+ (?:container|file|folder|director\w+|database|column|field|row)s?\W*$|on\b|problem|worries|need|idea|rush|thanks|thank|longer|way|one|luck|changes?\b|errors?|difference|clue|concerns?|doubt|wonder|matter|more\b|it\b|that|this|i\b|we\b|you\b|the\b|not\b|don|"
-    r"output|results?|response|logs?|warnings?|sign|such|data|tests? (?:ran|found)|point|reason|comment\b|biggie|sweat|hurry|no\b|lol|yes)\w[\w'-]*(?!.{0,120}\b(?:is|are|was|were|found|ran|returned|possible|appear\w*|has|have)\b)|"
     r"there(?:'s| is) no (?:longer (?:any )?)?need (?:to|for)\s(?!(?:do|look|see|wait|worry|continue)\b)\S+\s\S|no need (?:to|for)\b.{3,100}?(?:[,;:]|\s[-–—]+|\sbecause|\ssince)\s+(?!i'?m\b)\w+\s\S)",
     re.IGNORECASE,
 )
+_FORBIDS_A_KIND = re.compile(
+    r"^no\s+(?!way|worries|changes|results|errors|warnings|logs|issues|problems)(?:[\w'-]+\s){0,3}?[\w'-]{3,}s\b"
+    r"(?!.{0,120}\b(?:is|are|was|were|found|ran|returned|possible|appear\w*|has|have)\b)",
+    re.IGNORECASE,
+)
+"""Things of a kind: what is missing in a report, or in the deliverable that is asked for, is one thing."""
+_OF_THIS_TASK = re.compile(
+    r"\b(?:else|existing|current(?:ly)?|displayed|shown)\b|^(?:please )?(?:do not|don'?t|dont|no need to) (?:display|show|render)\b",
+    re.IGNORECASE,
+)
+"""What a prohibition forbids of the work at hand: that other things be touched, or what a feature shows."""
 _PRODUCTS = r"(?:(?:answer|response|explanation|message|commit|comment|docstring|name|function|test|file|pr|pull request|branch(?:e)?|diff|change|log|variable|step|plan|module|migration)s|replies|summaries|patches|classes|docs|code)"
 _ALLOWS = re.compile(
     r"^(?:you (?:may|can|are allowed to)|feel free to|it(?:'s| is) (?:now )?(?:fine|ok(?:ay)?|allowed) to|\S+(?: \S+){0,4} (?:is|are) (?:fine|ok(?:ay)?|allowed))\s(?:.{0,80}\s)?again\b|"
@@ -184,7 +194,7 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 """In what state something is that has a name."""
-_INSTRUCTS = (_FORBIDS, _ALLOWS, _STYLE, _CONTRASTS)
+_INSTRUCTS = (_ALLOWS, _STYLE, _CONTRASTS)
 _STATES = (_DECIDED, _PERSONAL, _HOLDS)
 _HARD = (_DECIDED, _CONTRASTS, _HOLDS)
 """Statements also where the sentence mentions trouble, as their reason."""
@@ -390,10 +400,19 @@ def _kind(sentence: str) -> StatementKind | None:
     clauses = [clause for clause in clauses if not _is_question(clause)]
     if any(pattern.search(clause) for clause in clauses for pattern in _STATES):
         return "statement"
-    if is_general or any(pattern.search(clause) for clause in clauses for pattern in _INSTRUCTS):
+    if is_general or _is_forbidding(text) or any(pattern.search(one) for one in clauses for pattern in _INSTRUCTS):
         return "instruction"
     is_told = marked and not _POINTING.match(text) and len(content_words(text)) >= _LEAST_WORDS
     return "statement" if clauses and is_told else None
+
+
+def _is_forbidding(text: str) -> bool:
+    """Return whether a sentence forbids a kind of thing; after a request, a dash or "and" that is part of what is asked for."""
+    if _TROUBLE.search(text) or _OF_THIS_TASK.search(text):
+        return False
+    parts = [text] if is_action(text) else [text, *re.split(r"[,:] (?:so )?", text)]
+    kinds = [text] if _NO_OR_DASH.search(text) else parts
+    return any(map(_FORBIDS.match, parts)) or any(map(_FORBIDS_A_KIND.match, kinds))
 
 
 def _points_elsewhere(sentence: str) -> bool:
@@ -515,7 +534,7 @@ def _introduces(text: str) -> bool:
 
 
 def _states(text: str) -> bool:
-    return any(pattern.search(text) for pattern in (_GENERAL, *_INSTRUCTS, *_STATES))
+    return any(pattern.search(text) for pattern in (_GENERAL, _FORBIDS, _FORBIDS_A_KIND, *_INSTRUCTS, *_STATES))
 
 
 def _is_question(text: str) -> bool:

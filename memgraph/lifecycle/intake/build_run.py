@@ -21,7 +21,7 @@ from memgraph.extraction.components import goes_along, is_packaging
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.readers.source import end
 from memgraph.extraction.rules.extractor import command_of, failed_with, recovery_of, task_name
-from memgraph.extraction.rules.findings import MAX_FILES, quoted_task
+from memgraph.extraction.rules.findings import MAX_FILES, placed, quoted_task
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.dedup.near_duplicates import of_scope
@@ -210,7 +210,7 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that: "
-_MOST_PARTS, _MOST_CONTEXT_CHARS = 4, 300
+_MOST_PARTS, _MOST_CONTEXT_CHARS = 6, 300
 """Maximum number of records of what was said at once, and of characters of what the agent had said before: its end."""
 _WHY = {
     RECORD_SOURCE: "a commit of the history",
@@ -226,7 +226,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
 
     A commit is its whole message without trailers and markup; a failure is what failed, with its output; a success is its lesson, reasons
     and command, if the log states any; a user's turn is what was said, with the end of what the agent had asked; an agent's is the message
-    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept in up to four parts. A merge
+    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept in up to six parts. A merge
     that only repeats the message of what it brings in makes no record.
     """
     for task in log.tasks:
@@ -240,23 +240,27 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
             yield _record(log, RUN_SOURCE, *said, text, **own)
         elif log.source == "transcript" and task.lesson:
             yield from _told(log, *said, _CONCLUDED, task.lesson)
-    at: Counter[str] = Counter()
-    for one in log.user_interventions if log.source == "transcript" else ():
-        event = f"user@{one.timestamp}" + (f"#{at[one.timestamp]}" if at[one.timestamp] else "")
-        at[one.timestamp] += 1
-        yield from _told(
-            log, event, one.timestamp, None, _SAID, ended(one.action), end(one.context, _MOST_CONTEXT_CHARS)
-        )
+    replies: Counter[str] = Counter()
+    agent = next((task.agent_name for task in log.tasks), None)
+    for event, turn in placed(log.user_interventions if log.source == "transcript" else ()):
+        asked = end(turn.context, _MOST_CONTEXT_CHARS)
+        yield from _told(log, event, turn.timestamp, None, _SAID, ended(turn.action), asked)
+        if turn.reply:
+            when = turn.replied_at or turn.timestamp
+            number = f"#{replies[when]}" if replies[when] else ""
+            replies[when] += 1
+            yield from _told(log, f"agent@{when}{number}", when, agent, _CONCLUDED, turn.reply)
 
 
 def _told(
     log: BuildEventLog, event: str, when: str | None, by: str | None, lead: str, text: str, asked: str = ""
 ) -> Iterator[Candidate]:
     """Yield what somebody said as one record, or as several if it is long; the first has what was asked."""
-    before = f"{_BEFORE}{asked}" if asked else ""
-    parts = split_text(" ".join(text.split()), MAX_CONTENT_CHARS - len(lead) - len(before))[:_MOST_PARTS]
-    for number, part in enumerate(parts):
-        yield _record(log, SAID_SOURCE, event, when, by, f"{lead}{part}{'' if number else before}", number=number)
+    before, room = f"{_BEFORE}{asked}" if asked else "", MAX_CONTENT_CHARS - len(lead)
+    first, *others = split_text(" ".join(text.split()), room - len(before)) or [""]
+    parts = [f"{first}{before}", *split_text(" ".join(others), room)]
+    for number, part in enumerate(parts[:_MOST_PARTS]):
+        yield _record(log, SAID_SOURCE, event, when, by, f"{lead}{part}", number=number)
 
 
 def _of_run(log: BuildEventLog, task: BuildTask) -> str:

@@ -119,6 +119,8 @@ def _events(source: readers.Reader) -> Iterator[tuple[str, str]]:
                 f"{record.build.build_id}{_BY_USER}{said.timestamp}",
                 f"[user] {said.action}\n{said.context or ''}".strip(),
             )
+            if said.reply:
+                yield f"{record.build.build_id}/agent@{said.replied_at or said.timestamp}", f"[agent] {said.reply}"
 
 
 def drawn(made: Made, chance: Random, per_kind: int) -> list[Item]:

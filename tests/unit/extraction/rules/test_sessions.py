@@ -115,14 +115,6 @@ def remedies(*steps: dict[str, Any]) -> list[str]:
         ("python sync.py", "No module named 'httpx'", "uv add httpx", "uv run python sync.py", "uv add httpx"),
         ("make docs", "ImportError: no module sphinx", "pip install sphinx", "make docs", "pip install sphinx"),
         (
-            "alembic revision -m a",
-            "FAILED: Multiple heads",
-            "alembic merge heads",
-            "alembic revision -m a",
-            "alembic merge heads",
-        ),
-        ("make serve", "OSError: address in use: 8081", "fuser -k 8081/tcp", "make serve", "fuser -k 8081/tcp"),
-        (
             "npm test",
             'KeyError: "timeout"',
             "sed -i 's/time_out/timeout/' a.yaml",
@@ -147,6 +139,8 @@ def test_what_the_error_names_is_the_remedy(
         ("cd web && npm run build", "bash: cd: web: No such file or directory", None, "npm run build"),
         ("npm run lint", "Error: unexpected any in cart.ts", None, "npm run build"),
         ("make release", "KeyError: 'tag'", "cat cart.py", "make release"),
+        ("make serve", "OSError: address in use: 8081", "curl -s localhost:8081", "make serve"),
+        ("ruby sum.rb", "error: tenant shop disabled", "curl -s https://shop.example", "ruby sum.rb"),
         ("make release", "KeyError: 'tag'", "grep -n tag cart.py", "make release"),
         ("make release", "KeyError: 'tag'", "./step.sh", "make release"),
         ("make release", "KeyError: 'tag'", None, "make release"),
@@ -164,14 +158,51 @@ def test_what_the_error_names_is_the_remedy(
 )
 def test_it_is_no_remedy(failed: str, error: str, between: str | None, worked: str) -> None:
     steps = [run(failed, error, ok=False), *([run(between, "9.0.1")] if between else []), run(worked)]
-    assert [one.memory.worked for one in found(session(*steps))] in ([], [None])
+    assert found(session(*steps)) == []
 
 
-def test_a_file_that_the_session_wrote_is_its_scratch() -> None:
+def test_a_file_that_a_trial_wrote_is_its_scratch() -> None:
     failed, worked = run("python repro.py", "NameError: a", ok=False), run("python repro.py", "fine")
     wrote = {**edit("repro.py"), "description": "Write repro.py"}
-    assert found(session(wrote, failed, edit("repro.py"), worked)) == []
-    assert remedies(wrote, failed, edit("cart.py"), edit("repro.py"), worked) == ["Edited cart.py."]
+    assert found(session(wrote, failed, edit("repro.py"), worked, source="trajectory")) == []
+    assert remedies(wrote, failed, edit("repro.py"), worked) == ["Edited repro.py."]
+
+
+def test_what_mended_is_the_edit_between_the_last_failure_and_the_first_success() -> None:
+    failed = run("ruby sum.rb", "error: tenant shop disabled (403)", ok=False)
+    looked = run("curl -s https://shop.example", "tenant shop disabled (403)")
+    steps = [failed, edit("early.rb"), failed, looked, edit("sum.rb"), run("ruby sum.rb", "3"), edit("late.rb")]
+    memory = only(session(*steps), "recovery")
+    assert memory.content == (
+        "`ruby sum.rb` failed 2 times (error: tenant shop disabled (403)); it worked after sum.rb had been edited."
+    )
+
+
+def test_another_form_of_the_command_is_told_before_an_edit_that_happened_to_be_made() -> None:
+    failed = run("sum --watch | tail -2", "sum: unknown option watch", ok=False)
+    other = run("./bin/sum", "error: no cart", ok=False)
+    memory = only(session(other, failed, edit("sum.rb"), run("./bin/sum | tail -2", "3")), "recovery")
+    assert memory.content == (
+        "`sum --watch | tail -2` failed (sum: unknown option watch); what worked: `./bin/sum | tail -2`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed", "worked", "printed"),
+    [
+        ("ruby sum.rb", "ruby sum.rb", "error: tenant shop disabled\nnothing to sum"),
+        ("curl -s shop.example | python3 read.py", "curl -s shop.example | head -c 90", "deprecated"),
+        ("curl -s shop.example | python3 read.py", "curl -s shop.example", "deprecated"),
+        ("./serve", "./serve &", "error: address in use"),
+    ],
+)
+def test_a_command_that_is_not_seen_to_work_is_no_recovery(failed: str, worked: str, printed: str) -> None:
+    before = run(failed, "error: tenant shop disabled", ok=False)
+    assert found(session(before, edit("sum.rb"), run(worked, printed))) == []
+
+
+def test_a_command_that_prints_errors_is_not_one_that_works() -> None:
+    assert found(session(*[run("make all | tail -3", "KeyError: 'total'") for _ in range(3)])) == []
 
 
 def test_the_line_that_an_edit_changed_is_told() -> None:
@@ -209,12 +240,12 @@ def test_failures_of_one_kind_are_reported_once_with_their_number() -> None:
     steps = [run("make docs", "ImportError: no module sphinx", ok=False) for _ in range(3)]
     other = run("make docs", "KeyError: 'docs'", ok=False)
     log = session(other, *steps, run("pip install sphinx"), run("make docs"))
-    assert "`make docs` failed 3 times (ImportError: no module sphinx)" in only(log, "recovery").content
+    assert "`make docs` failed 4 times (at last: ImportError: no module sphinx)" in only(log, "recovery").content
     assert len(found(log)) == 1
     stayed = only(session(other, *steps), "failure")
     assert (stayed.outcome, stayed.content) == (
         "negative",
-        "`make docs` failed 3 times: ImportError: no module sphinx.",
+        "`make docs` failed 4 times: at last: ImportError: no module sphinx.",
     )
     assert found(session(other, steps[0])) == []  # each only once
 
@@ -275,6 +306,29 @@ def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
 
 
 class TestTheUser:
+    @pytest.mark.parametrize(
+        ("offer", "chosen"),
+        [
+            ("Which colour?\n1. **Ochre** from the pit\n2. Slate", ("Ochre from the pit", "Which colour?")),
+            ("Would you like me to:\n1. **Start** the kiln?\n2. Look at it first?\n3. Try a smaller one?", None),
+            ("1. Fire it now?\n2. Wait?\n\nWhich would you prefer?", None),
+        ],
+    )
+    def test_the_choice_of_what_to_do_next_is_none_and_an_option_is_no_question(
+        self, offer: str, chosen: tuple[str, str] | None
+    ) -> None:
+        told_of = ["The user chose “{}” when asked “{}”".format(*chosen)] if chosen else []
+        assert [one.memory.content for one in found(session(said=[told("1", offer)]))] == told_of
+
+    def test_a_long_correction_is_kept_whole(self) -> None:
+        said = " ".join(f"Wall {number} is to be painted in lime." for number in range(60))
+        refused = told(said, "Refused: ExitPlanMode: paint")
+        kept = [one.memory for one in found(session(said=[refused]))]
+        told_in = " ".join(one.content for one in kept)
+        assert all(f"Wall {number} is to be painted" in told_in for number in range(60))
+        assert [one.content.startswith("The user corrected: ") for one in kept] == [True] * len(kept)
+        assert sum("Context: Refused: ExitPlanMode: paint" in one.content for one in kept) == 1
+
     def test_a_request_is_not_kept(self) -> None:
         said = [
             told("Add a logout button to the header, it should be blue."),
@@ -452,3 +506,11 @@ def test_a_message_is_compared_cheaply_with_the_statements_before_it() -> None:
         return sum(entry.callcount for entry in profile.getstats())
 
     assert calls(200) < 7 * calls(50)  # 14 times as many, if every comparison read both texts
+
+
+def test_a_build_is_told_by_the_error_and_not_by_their_number() -> None:
+    printed = (
+        "error[E0433]: cannot find Runtime\n --> src/till.rs:3\nerror: could not compile `till` due to 1 previous error"
+    )
+    steps = [run("cargo build", printed, ok=False), edit("Cargo.toml"), run("cargo build", "Finished")]
+    assert only(session(*steps), "recovery").last_error == "error[E0433]: cannot find Runtime"

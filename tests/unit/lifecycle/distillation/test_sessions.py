@@ -112,14 +112,49 @@ def test_a_short_answer_stands_with_the_whole_question_and_its_choices(ingested:
 
 def test_a_conclusion_is_whole_and_what_it_asks_is_not_shown_twice(ingested: Any) -> None:
     conclusion = f"### Root Cause\n{'The lid bends. ' * 150}Its hinge is of tin.\n"
-    log = session("long", 40, user_interventions=[turn(59, "2", QUESTION)])
-    log["tasks"][-1] |= {"lesson": conclusion + QUESTION, "occurred_at": "2026-01-05T10:58:00Z"}
+    asked = turn(1, "Why does it leak?") | {"reply": conclusion + QUESTION, "replied_at": "2026-01-05T10:58:00Z"}
+    log = session("long", 40, user_interventions=[asked, turn(59, "2", QUESTION)])
     log["tasks"][3]["reasoning"] = f"Let me see. {'x' * 500}\n\n## Findings\nThe fuse was wet.\n\n## Next\nI look on."
     [order] = ingested([log])
     assert "Its hinge is of tin." in order.excerpt
     assert order.excerpt.count("Rust, because the clay is red") == 1
     assert "The fuse was wet." in order.excerpt
     assert "I look on." not in order.excerpt
+
+
+def test_a_reply_stands_after_its_question_and_the_work_and_before_the_next_turn(ingested: Any) -> None:
+    first = turn(1, "Why does the kiln fail?") | {"reply": "The fuse was wet.", "replied_at": "2026-01-05T10:20:00Z"}
+    last = turn(30, "And now?") | {"reply": "It burns.", "replied_at": "2026-01-05T10:31:00Z"}
+    log = session("long", 40, user_interventions=[first, last])
+    for number, task in enumerate(log["tasks"]):
+        task["occurred_at"] = f"2026-01-05T10:10:{number:02}Z"
+    [order] = ingested([log])
+    places = [order.excerpt.index(one) for one in ("Why does", "Look at file 33", "wet.", "And now?", "It burns.")]
+    assert places == sorted(places)
+    assert "agent_said: The fuse was wet." in order.excerpt
+
+
+def test_what_ended_a_failure_stands_with_the_command_that_worked(ingested: Any) -> None:
+    log = session("long", 40, source="transcript")
+    change = "Edit Kiln.toml\n- heat = 5\n+ heat = 900"
+    steps = [
+        {"command": "make pots", "outcome": "failure", "output": "KeyError: 'heat'"},
+        {"command": change, "description": "Edit Kiln.toml", "files_changed": ["Kiln.toml"]},
+        {"command": "make pots", "output": "3 pots"},
+    ]
+    log["tasks"][:3] = [task | step for task, step in zip(log["tasks"][:3], steps, strict=True)]
+    [order] = ingested([log])
+    told = "`make pots` failed (KeyError: 'heat'); it worked after Kiln.toml had been edited."
+    assert f"lesson: {told} In Kiln.toml, `heat = 5` became `heat = 900`." in order.excerpt
+
+
+def test_a_success_that_another_command_hides_is_not_told_as_one(ingested: Any) -> None:
+    log = session("long", 40)
+    hidden = {"command": "which kiln || echo none", "output": "command not found: kiln\nnone"}
+    log["tasks"][0] |= {"description": "Look for the kiln", **hidden}
+    [order] = ingested([log])
+    assert order.excerpt.count("outcome: success") == len(log["tasks"]) - 1
+    assert "command not found: kiln" in order.excerpt
 
 
 def test_a_failure_stands_with_its_cause_nothing_stands_twice_and_no_word_is_cut(ingested: Any) -> None:

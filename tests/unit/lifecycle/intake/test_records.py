@@ -293,3 +293,24 @@ def test_a_failure_that_becomes_no_memory_is_kept_whole(store: Any) -> None:
     assert {f"s1/t{n}" for n in range(4)} <= events
     assert kept
     assert all(one.outcome == "negative" and "is stuck" in one.content for one in kept)
+
+
+def test_what_was_said_is_kept_whole_in_order_and_with_its_own_time(store: Any) -> None:
+    def long(word: str) -> str:
+        return " ".join(f"Point {number} is about {word}." for number in range(150))
+
+    asked = {"timestamp": "2026-01-05T10:00:00Z", "action": long("clay"), "context": f"Say more. {'Which? ' * 60}"}
+    first = asked | {"reply": long("lime"), "replied_at": "2026-01-05T10:20:00Z"}
+    last = {"timestamp": "2026-01-05T10:30:00Z", "action": "And now?", "reply": "It is dry."}
+    task = {"task_id": "t", "agent_name": "claude", "description": "Bash", "outcome": "success"}
+    log = {"build_id": "s", "project_id": "p", "build_outcome": "success", "source": "transcript", "session_id": "s"}
+    dated = {"started_at": "2026-01-05", "completed_at": "2026-01-06", "tasks": [task]}
+    turns = [first, last | {"replied_at": "2026-01-05T10:31:00Z"}]
+    ConsolidationPipeline(store).consolidate(BuildEventLog.parse({**log, **dated, "user_interventions": turns}))
+    said = sorted((one for one in store.every_memory() if one.source == SAID_SOURCE), key=lambda one: one.occurred_at)
+    assert list(dict.fromkeys(one.occurred_at[11:16] for one in said)) == ["10:00", "10:20", "10:30", "10:31"]
+    for lead, word in (("The user said: ", "clay"), ("The agent concluded: ", "lime")):
+        told = " ".join(one.content.removeprefix(lead) for one in said if f"about {word}" in one.content)
+        assert all(f"Point {number} is about {word}." in told for number in range(150))
+    assert all(len(one.content) <= 800 for one in said)
+    assert [one.content for one in said[-1:]] == ["The agent concluded: It is dry."]
