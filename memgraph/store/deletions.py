@@ -248,7 +248,9 @@ def undeletions(
     if not memory_ids:
         return
     previous: dict[str, str | None] = {}
-    for line in sorted(journal.lines_of(MemoryAdded.TYPE, MemoryUndeleted.TYPE), key=lambda line: line.seq):
+    for line in journal.lines():
+        if line.payload is None or line.type not in {MemoryAdded.TYPE, MemoryUndeleted.TYPE}:
+            continue
         memory = journal.content(line)["memory"]
         previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
     events = journal.histories(memory_ids)

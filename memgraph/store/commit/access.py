@@ -39,9 +39,10 @@ class Use:
 
 
 class Mark(NamedTuple):
-    """A position in the pending uses: the event that the rows include, and the number of uses added since."""
+    """A position in the pending uses: the event that the rows include, how often uses were forgotten, and the number of uses added since."""
 
     seq: int
+    forgotten: int
     used: int
 
 
@@ -64,6 +65,7 @@ class PendingAccess:
         self._others: list[Payload] = []
         self._used: list[str] = []
         self._taken: Taken | None = None
+        self._forgotten = 0
         self._timer: threading.Timer | None = None
         self._is_told = False
 
@@ -82,11 +84,11 @@ class PendingAccess:
     @property
     def mark(self) -> Mark:
         """The position up to which a reader has seen the pending uses, for `effects`."""
-        return Mark(self._seq(), len(self._used))
+        return Mark(self._seq(), self._forgotten, len(self._used))
 
     def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
         """Return the rows with the effects of pending uses; uses of deleted memories have none."""
-        is_late = since is not None and since.seq == self._seq()
+        is_late = since is not None and since[:2] == self.mark[:2]
         ids = dict.fromkeys(self._used[since.used :] if since and is_late else self._uses)
         return [_effect(row, self._uses[row["id"]], self._curve) for row in rows(ids)] if ids else []
 
@@ -107,7 +109,7 @@ class PendingAccess:
         """Forget the uses whose events the rows include from now on. Idempotent."""
         if self._taken is not taken:
             return
-        self._taken = None
+        self._taken, self._forgotten = None, self._forgotten + 1
         later = {one: uses[taken.uses.get(one, 0) :] for one, uses in self._uses.items()}
         self._uses = {one: uses for one, uses in later.items() if uses}
         self._used = [one for one, uses in self._uses.items() for _ in uses]
