@@ -301,7 +301,7 @@ class _Session:
 
     def _began(self, block: dict[str, Any]) -> None:
         task_id = named(block.get("id"), "")
-        if not task_id or self._is_repeated(task_id) or block.get("name") in _OF_PLANS:
+        if not task_id or self._is_repeated(task_id) or str(block.get("name")) in _OF_PLANS:
             return
         if len(self.running) >= _MAX_RUNNING:  # the oldest one was interrupted
             del self.running[next(iter(self.running))]
