@@ -288,11 +288,13 @@ def _is_squashed(body: str) -> bool:
     return any(line.startswith(("* ", "- ", "squashed commit of", 'revert "')) for line in lines)
 
 
+_MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
+
+
 def merged_request(title: str) -> str:
     """Return the number of the pull request that a merge names, whose body begins with the request's title; "" for other titles."""
-    *words, _ = (*title.split(), "")
-    is_one = len(words) == 6 and words[:3] == ["Merge", "pull", "request"] and words[4] == "from"
-    return words[3].removeprefix("#") if is_one else ""
+    match = _MERGED_REQUEST.match(title)
+    return match[1] if match else ""
 
 
 class FileChange(NamedTuple):
