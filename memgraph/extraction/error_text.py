@@ -37,7 +37,7 @@ _CODE = re.compile(
 """A line of source code in a log: the errors that it names did not happen."""
 VERDICT = re.compile(
     r"^(?:=+ .{0,200}\b[1-9]\d* (?:failed|errors?)\b.{0,200} =+|[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s.*|FAILED \((?:failures|errors)=.{1,40}\)|"
-    r"test result: FAILED\b.*|error: could not compile\b.*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|Tests:\s+(?:\d+ \w+, )*[1-9]\d* failed\b.*|\s*Tests\s+[1-9]\d* failed \|.*|"
+    r"test result: FAILED\b.*|error: could not compile\b.*|FAIL(?:[ \t]+\S+[ \t]+(?:[\d.]+s|\[.+\]))?|Tests:[ \t]+(?:\d+ \w+, )*[1-9]\d* failed\b.*|[ \t]*Tests[ \t]+[1-9]\d* failed \|.*|"
     r"Found [1-9]\d* errors?(?: in .*)?\.?|(?:\[\w+\] )?BUILD FAIL(?:ED|URE).*|make(?:\[\d+\])?: \*\*\* .*)$",
     re.MULTILINE,
 )

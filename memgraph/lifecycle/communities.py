@@ -41,6 +41,7 @@ LARGE_FROM = 50
 """From this many episodes on, a tag on more than half of a project's episodes is ignored as too frequent."""
 _PAIRS_PER_VERTEX = 20
 _PAIRS_AT_LEAST = 50_000
+_PAIRS_AT_ONCE = 100_000
 
 _TOLERANCE = 1e-6
 _RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
@@ -132,7 +133,10 @@ def _matrix(table: Ints, values: Floats, size: Floats) -> sparse.csr_matrix:
     vertex, place = np.nonzero(table >= 0)
     have_tag = _incidence(vertex, table[vertex, place], (vertices, tags))
     weighted = have_tag.multiply(values).tocsr()  # type: ignore[no-untyped-call]
-    weight = np.asarray(have_tag[left].multiply(weighted[right]).sum(axis=1)).ravel() * size[left] * size[right]
+    weight = size[left] * size[right]
+    for start in range(0, len(weight), _PAIRS_AT_ONCE):  # the rows of all pairs at once would need hundreds of MB
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        weight[part] *= np.asarray(have_tag[left[part]].multiply(weighted[right[part]]).sum(axis=1)).ravel()
     own = np.asarray(weighted.sum(axis=1)).ravel() * size * (size - 1)
     through_hub = have_pair[:, frequency > longest]
     spoke, hub = through_hub.nonzero()

@@ -49,6 +49,8 @@ _ISSUE = re.compile(
     r"(?P<number>[1-9]\d{0,8})\b",
     re.IGNORECASE,
 )
+_COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
+"""What the template of a pull request explains, with examples: nobody says it of this commit."""
 _CLOSES = frozenset("close closes closed fix fixes fixed resolve resolves resolved".split())
 """The keywords of GitHub before an issue, https://docs.github.com/en/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue."""
 
@@ -136,6 +138,7 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
     """
     mentions: dict[int, None] = {}
     closes: dict[int, None] = {}
+    text = _COMMENT.sub("", text)
     for found in _ISSUE.finditer(text):
         elsewhere = found["named"] or found["linked"]
         if elsewhere and elsewhere.casefold() not in repositories:
@@ -288,11 +291,13 @@ def _is_squashed(body: str) -> bool:
     return any(line.startswith(("* ", "- ", "squashed commit of", 'revert "')) for line in lines)
 
 
+_MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
+
+
 def merged_request(title: str) -> str:
     """Return the number of the pull request that a merge names, whose body begins with the request's title; "" for other titles."""
-    *words, _ = (*title.split(), "")
-    is_one = len(words) == 6 and words[:3] == ["Merge", "pull", "request"] and words[4] == "from"
-    return words[3].removeprefix("#") if is_one else ""
+    match = _MERGED_REQUEST.match(title)
+    return match[1] if match else ""
 
 
 class FileChange(NamedTuple):

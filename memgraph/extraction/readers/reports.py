@@ -81,8 +81,10 @@ _PASSED_TEST = re.compile(
     r"test (?P<cargo>\S+)(?: - .{1,200})? \.\.\. ok|\s*--- PASS: (?P<go>\S+)(?: \([\d.]+s\))?)"
 )
 """The lines of ``pytest -v``, ``cargo test`` and ``go test -v`` about a test that passed."""
-_COMMIT_OUT = re.compile(r"'?([0-9a-f]{40})'?|(?:HEAD is now at|Checking out(?: Revision)?) ([0-9a-f]{7,40})\b.*")
+_CHECKED_OUT = re.compile(r"(?:HEAD is now at|Checking out(?: Revision)?) ([0-9a-f]{7,40})\b.*")
 """What GitHub, GitLab and Jenkins print of the commit that they check out."""
+_SHOWS_COMMIT = re.compile(r"\bgit (?:log -1\b|rev-parse HEAD(?![~^@]))|^(?:HEAD is now at|Checking out) ")
+"""A line after which a bare hash is that of the commit."""
 _RUNNER = ("##[group]", "##[section]", "section_start:", "[Pipeline]", "Running with gitlab-runner", "Started by ")
 _NODE_FAILED = ("# fail ", "ℹ fail ")
 """The final line of ``node --test``: it shows that a command failed, but alone does not make a file a log."""
@@ -170,6 +172,7 @@ class _Log:
         self._is_script = self._is_settings = self._went_wrong = False
         self._has_runner = self._is_incomplete = self._has_ended = self._has_passed = False
         self._code: int | None = None
+        self._before = ""
 
     def add(self, raw: str) -> None:
         """Add a line as it is in the file."""
@@ -180,6 +183,7 @@ class _Log:
             self._in_group(self._group, line)
         elif not self._begins(line):
             self._output(line)
+        self._before = line
 
     @property
     def is_one(self) -> bool:
@@ -279,6 +283,14 @@ class _Log:
             limit = MAX_OUTPUT_CHARS if self._held < _MAX_HELD_CHARS else _SHORT_CHARS
             self._held += self._commands[-1].close(limit)
 
+    def _commit_in(self, line: str) -> str:
+        """Return the hash that a line states of the commit; a later command may print a bare hash of anything."""
+        if match := _CHECKED_OUT.fullmatch(line):
+            return match[1]
+        is_its = len(self._commands) < 2 or _SHOWS_COMMIT.search(self._before)
+        sha = line.strip("'")
+        return sha if len(sha) == 40 and is_sha(sha) and is_its else ""
+
     def _output(self, line: str) -> None:
         if line.startswith(_NOISE):
             return
@@ -296,7 +308,7 @@ class _Log:
         elif _PASSED.fullmatch(line):
             self._has_passed = True
         elif len(line) <= _MAX_SUMMARY_CHARS and VERDICT.fullmatch(line):
-            self.summary = one_line(line.strip("= "))
+            self.summary = (line == "FAIL" and self.summary) or one_line(line.strip("= "))
             wrong = True
         elif line.startswith(_FAILED) or (line[:1] == "=" and line.strip("=") in {" FAILURES ", " ERRORS "}):
             wrong = True
@@ -307,8 +319,8 @@ class _Log:
             test = _test_of_pytest(name) if match["one"] or match["other"] else name
             if len(self._passed) < _MAX_FAILURES and (test := named(test, "")):
                 self._passed.setdefault(test, (name, self.now or None))
-        elif (match := _COMMIT_OUT.fullmatch(line.strip())) and len(match[match.lastindex or 0]) > len(self.commit):
-            self.commit = match[match.lastindex or 0]
+        elif len(sha := self._commit_in(line.strip())) > len(self.commit):
+            self.commit = sha
         for tool in self._tools:
             if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
@@ -403,11 +415,13 @@ class _Tool:
         raise NotImplementedError
 
 
+_PLACE = re.compile(r"(.+?):(\d+)(?::\d+)?")
+
+
 def _place(text: str, ending: str = "") -> str:
     """Return the file and line that a text is, perhaps with a column behind them; "" if it is no such place."""
-    file, *numbers = text.split(":")
-    is_place = 0 < len(numbers) < 3 and file.endswith(ending) and " " not in file and all(map(str.isdecimal, numbers))
-    return f"{file}:{numbers[0]}" if file and is_place else ""
+    match = _PLACE.fullmatch(text)
+    return f"{match[1]}:{match[2]}" if match and match[1].endswith(ending) else ""
 
 
 class _Pytest(_Tool):
@@ -456,7 +470,7 @@ class _Tsc(_Tool):
 class _Cargo(_Tool):
     """rustc errors, followed by their place; failed tests, whose output follows the list of them."""
 
-    _SUMS = ("could not compile", "aborting due to", "test failed")
+    _SUM = re.compile(r"could not compile|aborting due to|test failed|\d+ targets? failed")
     _pending: _Failure | None = None
 
     def feed(self, line: str) -> _Failure | None:
@@ -468,7 +482,7 @@ class _Cargo(_Tool):
             return failure
         if line.startswith("---- ") and line.endswith(" stdout ----"):
             self.open = self._notes.get(line.removeprefix("---- ").removesuffix(" stdout ----"))
-        elif (code or head == "error") and said and not said.startswith(self._SUMS) and not said[0].isdigit():
+        elif (code or head == "error") and said and not self._SUM.match(said):
             self.open = self._pending = _Failure(f"rustc {code or 'error'}", line, [line])
         elif self._pending and line.lstrip().startswith("--> ") and (place := _place(line.strip()[4:])):
             failure, self._pending = self._pending, None
@@ -495,7 +509,7 @@ class _GoTest(_Tool):
             return self.open
         if line.startswith("=== ") and words[1:2] in (["RUN"], ["CONT"]) and len(words) == 3:
             self.note(words[2])
-        elif words[:1] == ["#"] and (len(words) == 2 or "[" in line):
+        elif line.startswith("# ") and (len(words) == 2 or "[" in line):
             self._is_building, self.open = True, None
         elif self._is_building and said and (place := _place(place, ".go")):
             return _Failure(f"go build {place}", f"{place}: {said}", [line])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, pairwise, takewhile
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,6 +44,7 @@ _MAX_MESSAGES = 50_000
 _MAX_MISSED = 3
 _CONTEXT_CHARS = 600
 _DOCSTRING = re.compile(r'("""|\'\'\')\s*(.{1,2000}?)\s*\1', re.DOTALL)
+_TRIAL = re.compile(r"trial_(\d{1,6})")
 _STEP = re.compile(r"(Thought|Action|Observation) (\d{1,4}):\s*(.*)")
 _BOILERPLATE = "You have attempted to answer following question before and failed."
 _SECTIONS = ("CORRECT", "INCORRECT", "HALTED")
@@ -65,7 +66,7 @@ _REFUSED = re.compile(
     re.MULTILINE,
 )
 _WENT_WRONG = re.compile(
-    r"^Traceback \(most recent call last\):|^(?:\w+\.)*\w*(?:Error|Exception)\b(?::|$)|^\s*SyntaxError: |"
+    r"^Traceback \(most recent call last\):|^(?:\w+\.)*\w*(?:Error|Exception)\b(?::|$)|^[ \t]*SyntaxError: |"
     r"introduced new syntax error|No replacement was performed|did not appear verbatim|multiple occurrences of|"
     r"PROCESS-DONE:[1-9]|^FAILED \S|Segmentation fault|^fatal: |^Wrong \w+!|"
     r"^npm ERR!|\berror\[E\d{4}\]|^\S+:\d+:(?:\d+:)? (?:fatal )?error: ",
@@ -127,8 +128,8 @@ class AlfworldReader(FileReader):
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield a build per environment."""
-        digits = takewhile(str.isdecimal, self.path.name.partition("trial_")[2])
-        trial = int("".join(digits)[:6] or 0)
+        match = _TRIAL.search(self.path.name)
+        trial = int(match[1]) if match else 0
         environments = document.value()
         if not isinstance(environments, list):
             raise SourceError("contains no array of environments", path=self.path)

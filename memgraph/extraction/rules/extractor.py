@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
@@ -30,7 +31,7 @@ _BREAKS = re.compile(r"\A\w[\w-]{0,40}(?:\([^()\n]{1,60}\))?!: |^BREAKING[ -]CHA
 """The marks of https://www.conventionalcommits.org/en/v1.0.0."""
 _OF_VERSIONS: tuple[CommitKind, ...] = ("dependency", "release")
 """Kinds of commits whose text is that of another project, or of what is in a release."""
-_RETRIES = frozenset("retry retried rerun re-run again attempt".split())
+_RETRIES = frozenset("retry retried rerun re-run again".split())
 
 
 class RuleExtractor:
@@ -190,7 +191,13 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
     if len(words & its) < (1 if same_files else 2):
         return False
     is_fix = kind_of(title_of(task), (), undoes=False, closes=False) == "fix"
-    return same_files or is_fix or not _RETRIES.isdisjoint(words_of(task.description[:300]))
+    return same_files or is_fix or _is_retry(words_of(task.description[:300]))
+
+
+def _is_retry(words: list[str]) -> bool:
+    """Return whether words tell of a retry: "attempt" only beside its number ("attempt 2", "second attempt")."""
+    numbered = (pair for pair in pairwise(words) if "second" in pair or any(word[:1].isdigit() for word in pair))
+    return not _RETRIES.isdisjoint(words) or any("attempt" in pair for pair in numbered)
 
 
 def _from_intervention(said: UserIntervention, place: str) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 from memgraph.extraction.statements import is_action, sentences
 from memgraph.text import lazy_re as re
-from memgraph.text.words import content_words
+from memgraph.text.words import content_words, words_of
 
 StatementKind = Literal["instruction", "statement"]
 
@@ -234,7 +234,7 @@ _PASTED = re.compile(
 _PROMPT = re.compile(
     r"\s*[➜❯λ]\s|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]\s\S|\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] "
 )
-_ADDRESSES = frozenset("i i'm we you my our your let's lets please pls".split())
+_ADDRESSES = frozenset("i we you my our your let's lets please pls".split())
 """Words of a line that somebody says in a terminal's output."""
 _REPEATED_CHARS = 40
 """Lines at least this long that occur again were printed by a program."""
@@ -486,7 +486,7 @@ def _own_lines(lines: list[str]) -> list[str]:
         before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
-        is_pasted = is_pasted or (is_shell and _ADDRESSES.isdisjoint(line.casefold().split()))
+        is_pasted = is_pasted or (is_shell and not _addresses(line))
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
@@ -504,6 +504,12 @@ def _own_lines(lines: list[str]) -> list[str]:
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
         )
     return kept
+
+
+def _addresses(line: str) -> bool:
+    """Return whether a word of a line addresses somebody, also in a contraction: "we've"."""
+    words = words_of(line.replace("’", "'"))
+    return any(word in _ADDRESSES or word.partition("'")[0] in _ADDRESSES for word in words)
 
 
 def _own_sentences(paragraph: str) -> Iterator[str]:

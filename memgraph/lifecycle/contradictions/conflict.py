@@ -54,8 +54,8 @@ _SAID = frozenset({"instruction", "statement"})
 class Conflict(NamedTuple):
     """How two memories conflict: the share of common words, in (0, 1], and a reason that may quote both, for readers who may see both.
 
-    Not `is_sure`: the newer one may concern only a part of the older one, so that the conflict is left open. `is_stated`: it says itself that
-    it replaces what the older one reports.
+    If `is_sure` is false, the newer one may concern only a part of the older one, so that the conflict is left open. If `is_stated` is true,
+    the newer one says itself that it replaces what the older one reports.
     """
 
     kind: Kind

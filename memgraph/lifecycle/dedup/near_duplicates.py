@@ -396,6 +396,9 @@ def _copies(
             mask = there.copy()
             for name in _COPY_COLUMNS:
                 mask &= index.column(name) == index.column(name)[slot]
+            speaker = index.column("speaker")
+            if speaker[slot] >= 0:  # what two speakers say in equal words are two statements
+                mask &= (speaker == speaker[slot]) | (speaker < 0)
             mask[slot] = False
             for memory in reader.read([index.ids.names[slot]]) if mask.any() else ():
                 first, *rest = sorted([memory, *equal_memories(reader, memory.content, mask)], key=_rank)

@@ -101,7 +101,8 @@ class BuildRun:
         ]
         left = [_completed(log, candidate) for candidate in keyed if candidate.key not in consumed]
         self.left_out = [one.key or "" for one in [one for one in left if not one.is_stated][most:]]
-        chosen = [self._of_source(one, tasks) for one in left if one.key not in self.left_out]
+        left_out = set(self.left_out)
+        chosen = [self._of_source(one, tasks) for one in left if one.key not in left_out]
         # of a commit whose candidate was decided before, the memory or the record is there, or somebody has rejected it
         decided = [candidate for candidate in keyed if candidate.key in consumed]
         made = {event: one.memory for one in [*chosen, *decided] for event in one.memory.source_event_ids}
@@ -209,7 +210,7 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
-_SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that: "
+_SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that, the agent: "
 _MOST_PARTS, _MOST_CONTEXT_CHARS = 6, 300
 """Maximum number of records of what was said at once, and of characters of what the agent had said before: its end."""
 _WHY = {
@@ -458,9 +459,9 @@ class _Subject:
 
 
 class Undone:
-    """Applies to earlier memories what some builds do, in order, of which the candidates are changed before they are stored; and releases.
+    """Applies to earlier memories what some builds and releases do, in order.
 
-    `releases` are the first releases of commits of a project.
+    The candidates of the builds are changed before they are stored. `releases` are the first releases of commits of a project.
     """
 
     def __init__(

@@ -240,6 +240,7 @@ def test_an_address_that_many_or_nobody_use_unites_nobody() -> None:
         ("FIXED https://github.com/acme/shop/issues/4", [4], [4]),
         ("closes https://git.example.org/acme/shop/-/merge_requests/4", [4], [4]),
         ("fixes #1, #2", [1, 2], [1]),
+        ("Tidy <!-- For example:\n“closes #1234” --> (fixes #2)", [2], [2]),
         ("fixes other/shop#3 and https://github.com/other/shop/issues/5", [], []),
         ("prefixes #6; addresses #9", [6, 9], []),
         ("Use colour #123abc, &#39;, a#5, #0, page.html#7", [], []),

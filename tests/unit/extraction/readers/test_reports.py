@@ -162,6 +162,15 @@ def test_a_log_names_tests_as_reports_do_and_the_commit(tmp_path: Path) -> None:
     assert (build.git_commit, [task.test for task in build.tasks]) == ("c0ffee1", [None]), "a module is no test"
 
 
+def test_a_hash_that_a_later_command_prints_is_not_the_commit(tmp_path: Path) -> None:
+    printed = f"$ make\nmade\n$ sha1sum cart.tar | cut -c-40\n{'b' * 40}\nexit status 1\n"
+    assert ci(tmp_path / "run.log", printed).git_commit is None
+    assert ci(tmp_path / "run.log", f"HEAD is now at c0ffee1 Count\n{printed}").git_commit == "c0ffee1"
+    shown = f"[command]/usr/bin/git log -1 --format=%H\n'{'c' * 40}'\n"
+    assert ci(tmp_path / "run.log", f"$ setup\n$ checkout\n{shown}{printed}").git_commit == "c" * 40
+    assert ci(tmp_path / "run.log", f"$ setup\n$ git rev-parse HEAD\n{'c' * 40}\n{printed}").git_commit == "c" * 40
+
+
 @pytest.mark.parametrize(
     ("text", "task_id", "said"),
     [
@@ -184,6 +193,19 @@ def test_a_log_names_tests_as_reports_do_and_the_commit(tmp_path: Path) -> None:
             "got 2, want 3",
         ),
         ("# shop/cart\n./cart.go:3:5: undefined: total", "go build ./cart.go:3", "undefined: total"),
+        ("# shop/cart\nC:\\w\\x.go:3:5: undefined: total", "go build C:\\w\\x.go:3", "undefined: total"),
+        ("error: no\n --> C:\\a\\main.rs:3:5\n", "rustc error C:\\a\\main.rs:3", "error: no"),
+        ("error: no\n --> /home/my project/main.rs:3:5\n", "rustc error /home/my project/main.rs:3", "error: no"),
+        (
+            "error: 1 positional argument in format string, but no arguments were given\n --> src/main.rs:3:5\n",
+            "rustc error src/main.rs:3",
+            "positional argument",
+        ),
+        (
+            "____ test_b ____\nC:\\my shop\\test_a.py:12: AssertionError\nFAILED test_a.py::test_b",
+            "pytest test_a.py::test_b",
+            "test_a.py:12: AssertionError",
+        ),
         (
             "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR! shop@1.0.0 test: `jest`\n",
             "npm ELIFECYCLE",
@@ -199,6 +221,11 @@ def test_failures_are_recognised(tmp_path: Path, text: str, task_id: str, said: 
     failed = failures(build)
     assert list(failed) == [task_id]
     assert said in failed[task_id].output
+
+
+def test_what_a_sum_or_a_programs_heading_says_is_no_failure_of_its_own(tmp_path: Path) -> None:
+    log = "  # totals\nx.go:3:5: undefined\nerror: 2 targets failed:\n --> src/main.rs:3:5\nexit status 1\n"
+    assert [task.task_id for task in ci(tmp_path / "run.log", f"$ make\n{log}").tasks] == ["command-0"]
 
 
 def test_commands_of_shells_and_of_npm(tmp_path: Path) -> None:
@@ -303,12 +330,18 @@ def test_a_command_whose_node_tests_failed_has_failed(tmp_path: Path, mark: str)
 
 
 @pytest.mark.parametrize(
-    "verdict", ["FAILED (failures=1)", "error: could not compile `cart`", "[INFO] BUILD FAILURE", "2 failed in 0.3s"]
+    "verdict",
+    ["FAILED (failures=1)", "error: could not compile `cart`", "[INFO] BUILD FAILURE", "2 failed in 0.3s", "FAIL"],
 )
 def test_the_last_line_of_a_check_tells_that_it_failed(tmp_path: Path, verdict: str) -> None:
     build = ci(tmp_path / "run.log", f"$ ./check\nran 3 tests\n{verdict}\n")
     assert (build.build_outcome, build.build_summary) == ("failure", verdict)
     assert [task.outcome for task in build.tasks] == ["failure"]
+
+
+def test_the_line_that_names_what_failed_is_the_summary(tmp_path: Path) -> None:
+    build = ci(tmp_path / "run.log", "$ go test ./...\nFAIL\nFAIL\tshop/cart\t0.2s\nFAIL\n")
+    assert build.build_summary == "FAIL shop/cart 0.2s"
 
 
 def test_a_time_within_a_line_is_part_of_it(tmp_path: Path) -> None:

@@ -312,6 +312,7 @@ def test_a_small_edit_is_kept_with_its_lines(path: Path) -> None:
     ("command", "output", "outcome"),
     [
         ("go test ./cart 2>&1 | tail -5", "--- FAIL: TestSum (0.0s)\nFAIL\nFAIL\tshop/cart\t0.2s\nFAIL", "failure"),
+        ("go test ./cart 2>&1 | tail -1", "FAIL", "failure"),
         ("cd web && npm run lint | head", "> lint\nnpm error code 1\nnpm error command failed", "failure"),
         ("uv run pytest -q | tail -1", "===== 1 failed, 3 passed in 0.1s =====", "failure"),
         ("uv run pytest -q | tail -1", "===== 3 passed, 0 failed in 0.1s =====", "success"),

@@ -23,6 +23,7 @@ from memgraph.extraction.readers import (
 from memgraph.extraction.readers.source import undated
 from memgraph.extraction.readers.trials import went_wrong
 from memgraph.model.build import BuildEventLog
+from tests.growth import assert_grows_linearly
 
 AGAIN = "You have attempted to answer following question before and failed. The following reflection(s) give a plan."
 HOTPOTQA = f"""
@@ -132,7 +133,9 @@ def test_alfworld_a_failures_lesson_is_its_own_reflection(tmp_path: Path) -> Non
 
 
 def test_alfworld_what_was_solved_before_acted_on_nothing_new(tmp_path: Path) -> None:
-    path = written(tmp_path / "x_trial_3.json", [{"name": "env_1", "memory": ["wash it"], "is_success": True}])
+    path = written(
+        tmp_path / "my_trial_run_trial_3.json", [{"name": "env_1", "memory": ["wash it"], "is_success": True}]
+    )
     (build,) = builds(AlfworldReader(path))
     assert build.tasks[0].reasoning == ""
 
@@ -298,6 +301,7 @@ def test_how_a_trajectory_ended(tmp_path: Path, info: Any, outcome: str) -> None
         ("edit 1:1\nx\nend_of_edit", "Your proposed edit has introduced new syntax error(s).", True),
         ("pytest", "=== 1 failed, 2 passed in 0.1s ===", True),
         ("pytest", "=== 3 passed in 0.1s ===", False),
+        ("vitest", "\n\n      Tests  1 failed | 2 passed (3)", True),
         ("cat a.log", "ok\nValueError: old", False),
         ("cat a.log", "cat: a.log: No such file or directory", True),
         ("make", "a.c:3:1: error: expected ;", True),
@@ -306,6 +310,10 @@ def test_how_a_trajectory_ended(tmp_path: Path, info: Any, outcome: str) -> None
 )
 def test_an_observation_says_whether_an_action_failed(action: str, observation: str, failed: bool) -> None:
     assert went_wrong(action, observation) is failed
+
+
+def test_an_observation_of_blank_lines_costs_no_time() -> None:
+    assert_grows_linearly(lambda size: went_wrong("vitest", "\n" * size), 20_000)
 
 
 def test_a_file_without_trials_is_rejected(tmp_path: Path) -> None:

@@ -102,6 +102,19 @@ def test_another_test_with_nearly_the_same_name_is_no_recovery() -> None:
     assert kinds(log({**tasks[0], "output": "E: 3", "outcome": "failure"}, tasks[0])) == ["failure", "recovery"]
 
 
+@pytest.mark.parametrize(
+    ("description", "is_recovery"),
+    [
+        ("Attempt to speed up the parser cache", False),
+        ("Parser cache, second attempt to warm", True),
+        ("Warm parser cache (attempt 2)", True),
+    ],
+)
+def test_the_word_attempt_tells_a_retry_only_with_its_number(description: str, is_recovery: bool) -> None:
+    failed = {"description": "Rebuild parser cache from disk nightly", "output": "E: 3", "outcome": "failure"}
+    assert ("recovery" in kinds(log(failed, {"description": description}))) is is_recovery
+
+
 def test_a_recovery_names_the_error_and_what_worked() -> None:
     build_log = log(
         {

@@ -37,3 +37,10 @@ def test_what_may_hold_only_for_what_is_being_done_is_none() -> None:
 def test_a_fact_and_the_rule_that_points_to_it_are_one_statement() -> None:
     (found,) = statements_in("The cart is shared by both shops. It must never be cleared.")
     assert (found.kind, found.text) == ("instruction", "The cart is shared by both shops. It must never be cleared.")
+
+
+@pytest.mark.parametrize(
+    "said", ["No force pushes, please.", "No force pushes (I mean it).", "No force pushes, we’ve agreed."]
+)
+def test_what_somebody_says_below_a_pasted_terminal_session_is_read(said: str) -> None:
+    assert stated(f"ada@till:~/shop$ git push\nEverything up-to-date\n{said}")

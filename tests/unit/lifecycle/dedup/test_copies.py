@@ -146,3 +146,10 @@ def test_what_two_speakers_say_does_not_meet_through_a_third_memory(memory: memg
     memory.store.insert_memories(said)
     merge_copies(memory.store)
     assert len(in_force(memory)) == 2
+
+
+def test_copies_of_one_speaker_are_merged_beside_an_older_one_of_another(memory: memgraph.MemGraph) -> None:
+    for speaker, trust in (("Ann", "user"), ("Bob", "agent"), ("Bob", "agent")):  # the first stays by its trust
+        memory.store.insert_memory(SemanticMemory(content=TEXT, project_id="shop", speaker=speaker, trust_class=trust))
+    merge_copies(memory.store)
+    assert sorted(str(one.speaker) for one in in_force(memory)) == ["Ann", "Bob"]
