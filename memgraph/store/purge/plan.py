@@ -53,7 +53,7 @@ _MADE_TEXT = re.compile(
 """Ids, hashes and times."""
 _OF_TASK = frozenset(name for (name, _), kind in PAYLOADS.items() if issubclass(kind, TaskPayload))
 """Types that state something of a task. A pin is of its memory, which stays."""
-_OF_TESTS = frozenset({"passed", "failed", "consumed_keys"})
+_OF_TESTS = ("passed", "failed", "consumed_keys")
 """Fields of a consolidation that name tests: without those that go, it is recorded again."""
 _CLEARING: dict[str, Callable[[Row], Payload]] = {
     WORKING: lambda row: WorkingMemorySet(session_id=row["name"]),
@@ -166,9 +166,8 @@ class Record(NamedTuple):
 
     def says(self, is_meant: Says) -> bool:
         """Return whether any of its words is meant; what a build's tests are called does not count."""
-        left_out = _OF_TESTS if self.type == BuildConsolidated.TYPE else ()
-        content = {name: value for name, value in self.content.items() if name not in left_out}
-        return any(map(is_meant, strings_in(content)))
+        left_out = dict.fromkeys(_OF_TESTS) if self.type == BuildConsolidated.TYPE else {}
+        return any(map(is_meant, strings_in({**self.content, **left_out})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,8 +420,7 @@ def _collect(plan: Plan, read: Iterable[Record], others: set[int], names: _Names
             if found := {one["row"] for one in content["vectors"] if one["id"] in gone}:
                 plan.vectors[content["model"]] |= found
             continue
-        is_again = False
-        if record.type == BuildConsolidated.TYPE and record.seq not in others:
+        if is_again := record.type == BuildConsolidated.TYPE and record.seq not in others:
             key = natural_id("build", content["build_id"], project_id=content["project_id"])
             if is_again := bool(fewer := names.without(content)) or key in builds:  # a later one must hold again
                 builds[key] = {**content, **fewer}
