@@ -41,7 +41,7 @@ ROOM_LINES = {
     "store": 11_711,
     "tasks": 3_420,
     "text": 560,
-    "viz": 2_805,
+    "viz": 2_806,
 }
 """The most lines of each folder of the package, docstrings included; `memgraph` stands for the modules beside the folders.
 
