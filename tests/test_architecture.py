@@ -28,7 +28,7 @@ ROOM_LINES = {
     "embedding": 680,
     "extraction": 7_960,
     "facade": 980,
-    "fold": 2_280,
+    "fold": 2_282,
     "graph": 2_085,
     "health": 840,
     "index": 1_660,
@@ -38,10 +38,10 @@ ROOM_LINES = {
     "memgraph": 3_580,
     "model": 6_025,
     "retrieval": 4_680,
-    "store": 11_640,
+    "store": 11_711,
     "tasks": 3_420,
     "text": 560,
-    "viz": 2_805,
+    "viz": 2_806,
 }
 """The most lines of each folder of the package, docstrings included; `memgraph` stands for the modules beside the folders.
 

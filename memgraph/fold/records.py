@@ -57,10 +57,12 @@ def _consolidated(workspace: Workspace, event: Event, payload: events.BuildConso
         workspace.put("LifecycleRun", events.COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
     fields = sparse(payload.model_dump(exclude={"build_id", "complete", *_TESTS}))
     workspace.put("Build", key, {"id": key, "name": payload.build_id, "is_complete": payload.complete, **fields})
+    key = natural_id("run", payload.build_id, project_id=payload.project_id)
     if payload.passed or payload.failed:
-        key = natural_id("run", payload.build_id, project_id=payload.project_id)
         fields = sparse(payload.model_dump(include=_OF_RUN | _TESTS))
         workspace.put("Run", key, {"id": key, "name": payload.build_id, "seq": event.seq, **fields})
+    elif workspace.has("Run", key):
+        workspace.put("Run", key, None)
 
 
 def _source_read(workspace: Workspace, _event: Event, payload: events.SourceRead) -> None:

@@ -44,6 +44,7 @@ from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, checked
+from memgraph.model.build import event_id
 from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryMerged, MemoryReembedded, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import AccessRecorded, BuildConsolidated, OutcomeRecorded, RetrievalRecorded
@@ -361,8 +362,10 @@ class AgentSelection:
             self._visible = {index.ids.names[slot] for slot in np.flatnonzero(live & mask).tolist()}
             hidden = [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
             self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
-        self._openings, self._before, every = _openings(events, self._visible, access)
+        self._openings, self._before, every, self._told, failed = _openings(events, self._visible, access)
         self._hidden = every - self._visible
+        told = {name for event, name in failed if event in self._told}
+        self._hidden_tests = {name for _, name in failed} - told
 
     def sift(self) -> Sift:
         """Return the filter for one pass over the journal."""
@@ -404,7 +407,7 @@ class AgentSelection:
         """Return an event about several memories with those that the agent may have."""
         visible = self._visible
         if isinstance(payload, BuildConsolidated):
-            return None if (payload.project_id, payload.build_id) in self._builds else event
+            return None if (payload.project_id, payload.build_id) in self._builds else self._with_tests(event, payload)
         if isinstance(payload, MemoryDerived):
             sources = [one for one in payload.source_ids if one in visible]
             if payload.id not in visible or not sources:
@@ -426,20 +429,30 @@ class AgentSelection:
             return _with(event, payload, used=used, overridden=overridden)
         return None
 
+    def _with_tests(self, event: Event, payload: BuildConsolidated) -> Event:
+        """Return a build with the failures that visible memories tell, and without what other tests that failed are called."""
+        passed = [one for one in payload.passed if one not in self._hidden_tests]
+        failed = [one for one in payload.failed if event_id(payload.build_id, one.task) in self._told]
+        has_tests = payload.passed or payload.failed
+        return _with(event, payload, passed=passed, failed=failed, consumed_keys=[]) if has_tests else event
+
 
 def _openings(
     events: Iterable[Event], visible: Collection[str], access: Access
-) -> tuple[dict[int, Row], dict[str, int], set[str]]:
+) -> tuple[dict[int, Row], dict[str, int], set[str], set[str], set[tuple[str, str]]]:
     """Return the openings of memories, by memory the event before which the agent may have nothing of it, and all memories there ever were.
 
-    One pass over the journal. An undeleted memory opens with its undeletion.
+    Also which parts of builds the visible memories tell, and the tests that failed, each with its part. One pass over the journal. An undeleted memory opens with its undeletion.
     """
     rows: dict[str, Row] = {}
     every: set[str] = set()
     found: dict[str, tuple[int, Row]] = {}
     was_open: dict[str, bool] = defaultdict(bool)
+    failed: set[tuple[str, str]] = set()
     for event in events:
         payload: Any = event.payload
+        if isinstance(payload, BuildConsolidated):
+            failed.update((event_id(payload.build_id, one.task), one.name) for one in payload.failed)
         if event.type in ("memory.added", "memory.undeleted"):
             every.add(payload.memory.id)
         if event.type in ("memory.added", "memory.undeleted") and payload.memory.id in visible:
@@ -456,7 +469,8 @@ def _openings(
         if is_open and not was_open[memory_id] and event.type != "memory.added":
             found[memory_id] = event.seq, row
         was_open[memory_id] = is_open
-    return dict(found.values()), {one: seq for one, (seq, _) in found.items()}, every
+    told = {one for row in rows.values() for one in row.get("source_event_ids", ())}
+    return dict(found.values()), {one: seq for one, (seq, _) in found.items()}, every, told, failed
 
 
 def _as_added(event: Event, row: Row) -> Event:

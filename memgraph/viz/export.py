@@ -20,6 +20,7 @@ from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryFields, ProceduralMemory, SemanticMemory
 from memgraph.ports import Row, is_release
 from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 from memgraph.text.cutting import preview
 from memgraph.text.safe import xml_text
 from memgraph.viz.reading import shown_ids
@@ -81,8 +82,7 @@ def shown_graph(
         parts = (ranked[start : start + _READ_AT_ONCE] for start in range(0, len(ranked), _READ_AT_ONCE))
         nodes = [_node(memory, ids) for part in parts for memory in store.reader.read(part)]
         links = store.reader.every_link()
-        runs = store.reader.every_record("Run") if named else []
-    things, to_things = _named(nodes, runs) if named else ([], [])
+        things, to_things = _named(nodes, store.reader) if named else ([], [])
     edges = [
         _set(
             {**link.model_dump(exclude={"source_id", "target_id"}), "source": link.source_id, "target": link.target_id}
@@ -100,14 +100,15 @@ def shown_graph(
     return Graph(nodes + things, edges)
 
 
-def _named(memories: Iterable[Row], runs: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+def _named(memories: Iterable[Row], reader: Reader) -> tuple[list[Row], list[Row]]:
     """Return the things that memories and the runs of their builds name, and the edges to them and between them."""
     found, told = Implied(), set[str]()
     for memory in memories:
         found.gather(memory["id"], memory)
         told.update(memory.get("source_event_ids", ()))
-    for run in runs:
-        if natural_id("build", run["name"], project_id=run["project_id"]) in found.nodes["Build"]:
+    for build in list(found.nodes["Build"].values()):
+        key = natural_id("run", build["name"], project_id=build.get("project_id"))
+        if run := reader.record("Run", key):
             failed = [one for one in run.get("failed", ()) if event_id(run["name"], one["task"]) in told]
             found.gather(run["id"], {**run, "failed": failed}, of="Run")
             found.nodes["Run"][run["id"]] = {name: run[name] for name in ("id", "name", "project_id")}

@@ -18,6 +18,7 @@ from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.tasks import CONTEXT, LEDGER, OPENINGS, SESSION, TRANSIENT, WORKING
 from memgraph.journal.envelope import Line
 from memgraph.journal.journal import Journal
+from memgraph.model.build import event_id
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.events.records import BuildConsolidated
@@ -32,6 +33,7 @@ from memgraph.model.events.tasks import (
     TransientRemoved,
     WorkingMemorySet,
 )
+from memgraph.model.ids import natural_id
 from memgraph.model.results.maintenance import LostTask, RemainingName
 from memgraph.ports import Row
 from memgraph.store.deletions import reached
@@ -51,6 +53,8 @@ _MADE_TEXT = re.compile(
 """Ids, hashes and times."""
 _OF_TASK = frozenset(name for (name, _), kind in PAYLOADS.items() if issubclass(kind, TaskPayload))
 """Types that state something of a task. A pin is of its memory, which stays."""
+_OF_TESTS = ("passed", "failed", "consumed_keys")
+"""Fields of a consolidation that name tests: without those that go, it is recorded again."""
 _CLEARING: dict[str, Callable[[Row], Payload]] = {
     WORKING: lambda row: WorkingMemorySet(session_id=row["name"]),
     CONTEXT: lambda row: ChatContextSet(session_id=row["name"]),
@@ -161,8 +165,39 @@ class Record(NamedTuple):
         return row
 
     def says(self, is_meant: Says) -> bool:
-        """Return whether any of its words is meant."""
-        return any(map(is_meant, strings_in(self.content)))
+        """Return whether any of its words is meant; what a build's tests are called does not count."""
+        left_out = dict.fromkeys(_OF_TESTS) if self.type == BuildConsolidated.TYPE else {}
+        return any(map(is_meant, strings_in({**self.content, **left_out})))
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What builds are recorded again without: agents, failures and tests that only removed memories had, and the words that are removed."""
+
+    agents: set[str]
+    events: set[str]
+    tests: set[str]
+    kept: set[str]
+    """Tests whose failures other memories tell, if such memories may have the words."""
+    is_said: Says
+
+    def without(self, build: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those fields of a consolidation that change, as they are then."""
+
+        def stays(name: str, task: str) -> bool:
+            return not self._goes(name, task) and event_id(build["build_id"], task) not in self.events
+
+        left = {
+            "agents": [one for one in build.get("agents", ()) if one not in self.agents],
+            "consumed_keys": [one for one in build.get("consumed_keys", ()) if stays(one, one.rpartition(":")[0])],
+            "passed": [one for one in build.get("passed", ()) if not self._goes(one)],
+            "failed": [one for one in build.get("failed", ()) if stays(**one)],
+        }
+        return {name: value for name, value in left.items() if len(value) < len(build.get(name, ()))}
+
+    def _goes(self, *names: str) -> bool:
+        is_said = self.kept.isdisjoint(names) and any(map(self.is_said, names))
+        return is_said or not self.tests.isdisjoint(names)
 
 
 def records(lines: Iterable[Line]) -> Iterator[Record]:
@@ -188,27 +223,40 @@ def plan_of(
     plan = Plan(ids=list(ids))
     products: dict[str, set[str]] = defaultdict(set)
     agents: dict[str, set[str]] = defaultdict(set)
+    events: dict[str, set[str]] = defaultdict(set)
+    failed: dict[str, set[str]] = defaultdict(set)
     texts: dict[str, None] = {}
     for record in read():
         if not keeps_derived:
             _note_products(record, products)
         for memory_id in record.states:
             agents[memory_id].update(record.row.get("agents_involved", ()))
+            events[memory_id].update(record.row.get("source_event_ids", ()))
             if memory_id in ids:
                 texts |= dict.fromkeys(_texts_of(record))
+        _note_tests(record, failed)
     runs, says = Runs([*texts, *filter(None, [criteria.match])]), criteria.says
     plan.is_said = lambda text: runs.are_in(text) or bool(says and says(text))
     repeating = [one for one in read() if one.type not in NEVER_PURGED and one.says(runs.are_in)]
     others |= _sort(plan, repeating, products, runs, rows, keeps_copies=keeps_copies)
     others |= _lose_tasks(plan, journal, others)
     gone = plan.gone()
-    of_gone = set[str]().union(*(agents[one] for one in gone))
-    of_others = set[str]().union(*(names for one, names in agents.items() if one not in gone))
-    _collect(plan, read(), others, of_gone - of_others, rows)
+    lost_agents, _ = _parted(agents, gone)
+    lost_events, left_events = _parted(events, gone)
+    lost_events &= failed.keys()
+    tests, left = (set[str]().union(*(failed.get(one, ()) for one in told)) for told in (lost_events, left_events))
+    kept = left if keeps_copies else set[str]()
+    _collect(plan, read(), others, _Names(lost_agents, lost_events, tests - left, kept, plan.is_said), rows)
     _compare(plan, journal, rows)
     plan.related = {source for source, made in products.items() if not made.isdisjoint(gone)} - gone
     plan.is_everything = bool(every) and every <= gone
     return plan
+
+
+def _parted(names: Mapping[str, set[str]], gone: set[str]) -> tuple[set[str], set[str]]:
+    """Return the names that only removed memories have, and those that others have."""
+    left = set[str]().union(*(found for one, found in names.items() if one not in gone))
+    return set[str]().union(*(found for one, found in names.items() if one in gone)) - left, left
 
 
 def _selected(read: Iterable[Record], criteria: Criteria) -> tuple[dict[str, None], set[int], set[str]]:
@@ -278,6 +326,16 @@ def _note_products(record: Record, products: dict[str, set[str]]) -> None:
         products[content["target_id"]].add(content["source_id"])
     elif record.type == MemoryLinked.TYPE and content["relation"] == "SUPPORTS" and record.actor == "system":
         products[content["source_id"]].add(content["target_id"])
+
+
+def _note_tests(record: Record, failed: dict[str, set[str]]) -> None:
+    """Note which tests failed in the tasks of a build that has tests; none for another task that became a memory."""
+    content = record.content
+    if record.type == BuildConsolidated.TYPE and (content.get("passed") or content.get("failed")):
+        for key in content.get("consumed_keys", ()):
+            failed[event_id(content["build_id"], key.rpartition(":")[0])].update()
+        for one in content.get("failed", ()):
+            failed[event_id(content["build_id"], one["task"])].add(one["name"])
 
 
 def _texts_of(record: Record) -> Iterator[str]:
@@ -352,21 +410,22 @@ def _lose_tasks(plan: Plan, journal: Journal, seqs: set[int]) -> set[int]:
     return {one.seq for one in events}
 
 
-def _collect(plan: Plan, read: Iterable[Record], others: set[int], agents: set[str], rows: Rows) -> None:
-    """Collect the events that are removed, and the rows of their vectors; a build is recorded again without these agents."""
+def _collect(plan: Plan, read: Iterable[Record], others: set[int], names: _Names, rows: Rows) -> None:
+    """Collect the events that are removed, and the rows of their vectors; a build that is still there is recorded again without these names."""
     gone, restated = plan.gone(), set(plan.restated)
+    builds: dict[str, Mapping[str, Any]] = {}
     for record in read:
         content = record.content
         if record.type == "memory.reembedded":
             if found := {one["row"] for one in content["vectors"] if one["id"] in gone}:
                 plan.vectors[content["model"]] |= found
             continue
-        names_agents = record.type == BuildConsolidated.TYPE and not agents.isdisjoint(content.get("agents", ()))
-        if names_agents and record.seq not in others:
-            left = [one for one in content["agents"] if one not in agents]
-            plan.again.append(("global", BuildConsolidated.parse({**content, "agents": left})))
+        if is_again := record.type == BuildConsolidated.TYPE and record.seq not in others:
+            key = natural_id("build", content["build_id"], project_id=content["project_id"])
+            if is_again := bool(fewer := names.without(content)) or key in builds:  # a later one must hold again
+                builds[key] = {**content, **fewer}
         is_about = not gone.isdisjoint(record.carries)
-        goes = is_about or names_agents or record.seq in others or not restated.isdisjoint(record.states)
+        goes = is_about or is_again or record.seq in others or not restated.isdisjoint(record.states)
         if not goes or record.type in NEVER_PURGED:
             continue
         plan.seqs.add(record.seq)
@@ -374,6 +433,7 @@ def _collect(plan: Plan, read: Iterable[Record], others: set[int], agents: set[s
             plan.vectors[vector["model"]].add(vector["row"])
         if not is_about and record.type not in STATES_MEMORY:
             plan.others[record.type] += 1
+    plan.again += [("global", BuildConsolidated.parse(one)) for key, one in builds.items() if rows.has("Build", key)]
     for row in rows.memories(plan.restated):
         if "vector_row" in row:  # it is still in use
             plan.vectors[row["embedding_model"]].discard(row["vector_row"])

@@ -241,6 +241,18 @@ class TestRecords:
         row = state.get("Build", natural_id("build", "b", project_id="P"))
         assert (row["name"], row["outcome"], row["is_complete"], row["agents"]) == ("b", "failure", True, ["MARS"])
 
+    def test_a_run_is_that_of_the_last_consolidation(self, state: Any) -> None:
+        build = BuildConsolidated(
+            project_id="P", build_id="b", log_sha256="d" * 64, outcome="failure", started_at=NOW, completed_at=LATER,
+            task_count=2, complete=True, extracted=1, merged=0, extractor="rules", consolidated_at=LATER, passed=["a::one"],
+        )  # fmt: skip
+        state.fold(build)
+        assert [row["passed"] for row in state.table("Run").values()] == [["a::one"]]
+        state.fold(build.model_copy(update={"passed": []}))
+        assert (state.table("Run"), len(state.table("Build"))) == ({}, 1)
+        state.fold(build.model_copy(update={"passed": []}))
+        assert state.table("Run") == {}
+
     def test_reembedding_changes_only_the_vectors(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, tags=["a"], task_id="T"), added(2))
         before = [state.get("Memory", memory_id(number)) for number in (1, 2)]

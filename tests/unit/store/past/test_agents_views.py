@@ -12,6 +12,7 @@ import pytest
 
 from memgraph import MemGraph
 from memgraph.interfaces.operations import Caller, perform
+from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.store import past as as_of
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 
@@ -106,3 +107,52 @@ def test_a_view_that_cannot_be_made_is_tried_again(memory: MemGraph) -> None:
         memory.as_agent("planner", progress=stop)
     assert views(memory) == []
     assert count(memory) == 1
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("how", ["private", "deleted", "moved", "merged", "of others"])
+def test_a_failure_whose_memory_is_hidden_is_no_failure_of_a_run(memory: MemGraph, how: str) -> None:
+    times = dict.fromkeys(("started_at", "completed_at"), "2026-01-05T10:00:00Z")
+    store = memory.store
+    for build, outcomes in (("b1", "sss"), ("b2", "sff"), ("b3", "sss")):
+        tasks = [
+            {
+                "task_id": f"{name} ({build})",
+                "agent_name": "ci",
+                "description": name,
+                "test": name,
+                "outcome": "success" if outcome == "s" else "failure",
+                "output": f"Error: the sum of {name} was {len(name)} cents short",
+            }
+            for name, outcome in zip(("till", "cart", "payslip of ada"), outcomes, strict=True)
+        ]
+        log = {"build_id": build, "project_id": "shop", "build_outcome": "failure", "tasks": tasks, **times}
+        ConsolidationPipeline(store).consolidate({**log, "source": "test report", "trust_class": "tool"})
+    of = {one.source_event_ids[0]: one.id for one in store.every_memory() if one.source_event_ids}
+    secret = {"privacy_tier": "private", "domain": "health"}
+    for event in ("b1/payslip of ada (b1)", "b3/payslip of ada (b3)"):
+        if event in of:
+            store.update_memory(of[event], **secret) if how == "private" else store.delete_memory(of[event])
+    hidden = of["b2/payslip of ada (b2)"]
+    if how == "deleted":
+        store.delete_memory(hidden)
+    elif how == "merged":
+        other = store.insert_memory({"type": "episodic", "content": "Ada earns a lot", **secret}).id
+        memory.curation.merge([hidden, other])
+    elif how != "of others":
+        moved = {"project_id": "pay"} if how == "moved" else {}
+        memory.curation.edit(hidden, {**secret, **moved}, as_new=how == "moved")
+    with memory.as_agent("planner") as view:
+        runs = {one["name"]: one for one in view.store.reader.every_record("Run")}
+        shown = repr(
+            [
+                *runs.values(),
+                *view.store.reader.every_record("Build"),
+                view.store.cypher("MATCH (t:Test) RETURN t.name"),
+            ]
+        )
+        failed = {name: [one["name"] for one in run.get("failed", ())] for name, run in runs.items()}
+    assert ("payslip" in shown) == (how == "of others")
+    assert runs["b1"]["passed"] == ["till", "cart", *(["payslip of ada"] if how == "of others" else [])]
+    if how in ("deleted", "of others"):  # of a build with a hidden memory nothing is there
+        assert failed["b2"] == (["cart", "payslip of ada"] if how == "of others" else ["cart"])

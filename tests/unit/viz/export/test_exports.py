@@ -158,6 +158,22 @@ def test_an_export_has_the_tests_of_runs_but_no_failure_that_is_forgotten(opened
     assert joined == run
 
 
+def test_an_export_reads_the_runs_of_its_builds_alone(opened: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    times = dict.fromkeys(("started_at", "completed_at"), "2026-01-05T10:00:00Z")
+    with opened(tmp_path, FakeClock()) as store:
+        for project in ("web", "api"):
+            for build, outcome in (("b1", "failure"), ("b2", "success")):
+                task = {"task_id": "t", "agent_name": "ci", "description": "Test a", "test": "a", "outcome": outcome}
+                log = {"build_id": build, "project_id": project, "build_outcome": outcome, "tasks": [task], **times}
+                ConsolidationPipeline(store).consolidate(log)
+        shown = {one.build_id for one in store.every_memory() if one.project_id == "web"}
+        monkeypatch.setattr(type(store.reader), "every_record", None)
+        graph = shown_graph(store, project_id="web", include={"records"}, named=True)
+    runs = [(node["project_id"], node["name"]) for node in graph.nodes if node["type"] == "run"]
+    assert sorted(runs) == sorted(("web", build) for build in shown)
+    assert runs
+
+
 def test_a_thing_is_one_node_however_memories_name_it(opened: Any, tmp_path: Path) -> None:
     commit = {
         "type": "episodic", "outcome": "success", "source": "commit", "project_id": "web", "git_commit": "a" * 40,
