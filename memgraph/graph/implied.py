@@ -164,8 +164,7 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
         ):  # no other has edges in the copy; a run's number is that of its last event
             former[name][key] = None
     memory, named = tables()["Memory"], _named()
-    ends = (tables()[edge].ends or ("", "") for edge in EDGES)
-    alone = {target for source, target in ends if former.get(source)}
+    alone = {ends[1] for edge in EDGES if (ends := tables()[edge].ends) and former.get(ends[0])}
     for name, table in reversed(tables().items()):
         gone = [key for key, row in rows[name].items() if row is None]
         if name in named and gone:

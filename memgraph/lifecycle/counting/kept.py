@@ -75,12 +75,8 @@ def records_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Record
     return _history(reader, project, runs).records
 
 
-def rules_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Counted]:
+def rules_of(records: Sequence[Record]) -> list[Counted]:
     """Return the rules that the commits and tests of a project show, the most confident of each kind first."""
-    return _rules(records_of(reader, project, runs))
-
-
-def _rules(records: Sequence[Record]) -> list[Counted]:
     counting = Counting()
     for record in records:
         counting.learn(record)
@@ -118,10 +114,9 @@ def count_records(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> C
 
 def _has_new(reader: Reader, project: str, runs: Sequence[Row]) -> bool:
     with reader.frozen():
-        mask = _episodes(reader, project)
         since = last_run(reader, phase_key(PHASE)).get("seq", 0)
-        is_new = bool((reader.index.column("seq")[mask] > since).any())
-        return is_new or any(run["seq"] > since for run in runs)
+        seqs = reader.index.column("seq")[_episodes(reader, project)]
+        return bool((seqs > since).any()) or any(run["seq"] > since for run in runs)
 
 
 def _planned(project: str, runs: Sequence[Row], view: View) -> Plan[CountingReport]:
@@ -130,7 +125,7 @@ def _planned(project: str, runs: Sequence[Row], view: View) -> Plan[CountingRepo
     known = {one.id: one for one in (Known(row, frozenset()) for row in kept_rules(reader, project))}
     touchable = {key: one for key, one in known.items() if _is_as_counted(one.row)}
     wanted = []
-    for rule in _strongest(_rules(records)):
+    for rule in _strongest(rules_of(records)):
         lesson = _lesson(project, rule, [rows[one] for one in rule.evidence])
         of = touchable.pop(memory_id := source_id(lesson.key, 0), None)
         is_new = memory_id not in known and memory_id not in reader.rejected()

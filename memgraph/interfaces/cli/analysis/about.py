@@ -34,13 +34,11 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
-    from memgraph.lifecycle.counting.kept import rules_of
+    from memgraph.lifecycle.counting.kept import records_of, rules_of
 
     with opened(settings) as memory:
-        reader = memory.store.reader
-        projects = _projects(memory, project)
-        every = {one: chosen(name, rules_of(reader, one, runs), most=_ALL) for one, runs in projects.items()}
-    found = {one: rules for one, rules in every.items() if rules}
+        its = ((one, records_of(memory.store.reader, one, runs)) for one, runs in _projects(memory, project).items())
+        found = {one: rules for one, records in its if (rules := chosen(name, rules_of(records), most=_ALL))}
     if not found:
         raise Refused(
             f"nothing is counted about {plain(name)}: no file of that name has enough commits, and no test enough failures"
@@ -69,12 +67,12 @@ def learning(settings: Settings, project: str | None, *, check: bool) -> None:
     from memgraph.lifecycle.counting.kept import records_of, rules_of
 
     with opened(settings) as memory:
-        (its, runs), reader = _project(memory, project), memory.store.reader
-        if not check:
-            rules = rules_of(reader, its, runs)
-            emit(settings, {"rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
-            return
-        held = checked(records_of(reader, its, runs))
+        records = records_of(memory.store.reader, *_project(memory, project))
+    if not check:
+        rules = rules_of(records)
+        emit(settings, {"rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
+        return
+    held = checked(records)
     document = {
         kind: one._asdict() | {"levels": [level._asdict() for level in one.levels]} for kind, one in held.items()
     }
