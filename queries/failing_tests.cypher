@@ -1,6 +1,7 @@
 // name: failing_tests
 // purpose: the tests that failed in most runs, worst first, with the last run in which each passed. A run is a test report, a CI log, or
-//   a build log whose tasks name tests; a test that failed and then passed in one run did both
+//   a build log whose tasks name tests; a test that failed and then, run again, passed in one run did both. Every failure
+//   of a run counts, whatever became of the memory that tells of it
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: since TIMESTAMP = null: only failures of runs completed from this time; null for all
 // parameter: limit INT64 = 20, at least 0: maximum number of rows

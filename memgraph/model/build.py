@@ -12,6 +12,7 @@ from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
 CommitKind = Literal["fix", "feature", "docs", "test", "refactor", "revert", "release", "dependency", "other"]
+FIRST_RUN = " (first run)"  # ends the id of a task: the failure of a test that passed when it was run again
 LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 
 

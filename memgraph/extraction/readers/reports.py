@@ -32,7 +32,7 @@ from memgraph.extraction.readers.source import (
     time_of,
     without_ansi,
 )
-from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.model.build import FIRST_RUN, BuildTask, TaskOutcome
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.text import lazy_re as re
 
@@ -704,7 +704,7 @@ class _Report:
         wrong = [child for child in element if _tag(child) in (_WRONG if is_wrong else _WRONG_ONCE)]
         self.counts["failed" if is_wrong else "passed"] += 1
         if wrong and not is_wrong:
-            self._add(name, [*parents, element], wrong, run=" (first run)")
+            self._add(name, [*parents, element], wrong, run=FIRST_RUN)
         self._add(name, [*parents, element], wrong, is_wrong=is_wrong)
 
     def _add(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -40,6 +40,7 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import of_project
 from memgraph.store.query import Mask, Reader
+from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut
 from memgraph.text.words import is_bot
 
@@ -52,7 +53,11 @@ _FIXES, _HISTORIES = "fix", ("git", "gitlog")
 _DOCUMENTS = (".md", ".rst", ".adoc")
 """Endings of files with which no code changes."""
 _SHA_CHARS, _SHOWN_SHA_CHARS = 7, 10
-"""Characters by which commits are compared, as some records shorten them, and by which one is named."""
+"""The fewest characters of a hash that some record shortens, and those by which a commit is named."""
+MOST_RESULTS = 2_000
+"""Maximum number of results of a test that are counted, the last ones."""
+_NUMBER = re.compile(r"(?:(?:^|[-_#/ ])\d+)?(?:-(?:[0-9a-f]{12,16}|\d{4}-\d\d-\d\dT[\d:.+Z]+))?$")
+"""What sets a build apart from others of its job: a number, and what the readers of logs and reports put behind it."""
 _MOST_BETWEEN = 20
 """With more commits between a failure and a pass, none of them is named."""
 _MOST_TITLE_CHARS = 120
@@ -65,17 +70,13 @@ class _History(NamedTuple):
     rows: dict[str, Row]
 
 
-def records_of(reader: Reader, project: str) -> list[Record]:
+def records_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Record]:
     """Return the commits of a project in the order in which they were made, then the results of its tests. Costs a read of all its episodes."""
-    return _history(reader, project).records
+    return _history(reader, project, runs).records
 
 
-def rules_of(reader: Reader, project: str) -> list[Counted]:
+def rules_of(records: Sequence[Record]) -> list[Counted]:
     """Return the rules that the commits and tests of a project show, the most confident of each kind first."""
-    return _rules(records_of(reader, project))
-
-
-def _rules(records: Sequence[Record]) -> list[Counted]:
     counting = Counting()
     for record in records:
         counting.learn(record)
@@ -87,9 +88,12 @@ def projects_of(reader: Reader) -> list[str]:
     return sorted({row["project_id"] for row in reader.every_record("Source") if row["kind"] in _HISTORIES})
 
 
-def counted_projects_of(reader: Reader) -> list[str]:
-    """Return the projects whose histories were read, or whose tests were run."""
-    return sorted({*projects_of(reader), *(run["project_id"] for run in reader.every_record("Run"))})
+def runs_of(reader: Reader) -> dict[str, list[Row]]:
+    """Return the runs of tests of each project in order, with the projects whose histories were read. Costs a read of all runs."""
+    found = defaultdict(list, {project: list[Row]() for project in projects_of(reader)})
+    for run in reader.every_record("Run"):
+        found[run["project_id"]].append(run)
+    return {one: sorted(found[one], key=lambda run: (run["completed_at"], run["name"])) for one in sorted(found)}
 
 
 def count_records(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> CountingReport:
@@ -98,31 +102,30 @@ def count_records(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> C
     Deterministic and idempotent; each project is one commit. What somebody deleted or forgot is not made again.
     """
     report = CountingReport()
-    for project in counted_projects_of(store.reader):
+    for project, runs in runs_of(store.reader).items():
         if is_time_up():
             return report.model_copy(update={"complete": False})
-        if _has_new(store.reader, project):
-            done = carry_out(store, partial(_planned, project), embedder=store.embedder).result
+        if _has_new(store.reader, project, runs):
+            done = carry_out(store, partial(_planned, project, runs), embedder=store.embedder).result
             counts = {name: getattr(report, name) + getattr(done, name) for name in ("created", "updated", "ended")}
             report = report.model_copy(update=counts)
     return report
 
 
-def _has_new(reader: Reader, project: str) -> bool:
+def _has_new(reader: Reader, project: str, runs: Sequence[Row]) -> bool:
     with reader.frozen():
-        mask = _episodes(reader, project)
         since = last_run(reader, phase_key(PHASE)).get("seq", 0)
-        is_new = bool((reader.index.column("seq")[mask] > since).any())
-        return is_new or any(run["seq"] > since for run in _runs(reader, project))
+        seqs = reader.index.column("seq")[_episodes(reader, project)]
+        return bool((seqs > since).any()) or any(run["seq"] > since for run in runs)
 
 
-def _planned(project: str, view: View) -> Plan[CountingReport]:
+def _planned(project: str, runs: Sequence[Row], view: View) -> Plan[CountingReport]:
     reader = view.reader
-    records, rows = _history(reader, project)
+    records, rows = _history(reader, project, runs)
     known = {one.id: one for one in (Known(row, frozenset()) for row in kept_rules(reader, project))}
     touchable = {key: one for key, one in known.items() if _is_as_counted(one.row)}
     wanted = []
-    for rule in _strongest(_rules(records)):
+    for rule in _strongest(rules_of(records)):
         lesson = _lesson(project, rule, [rows[one] for one in rule.evidence])
         of = touchable.pop(memory_id := source_id(lesson.key, 0), None)
         is_new = memory_id not in known and memory_id not in reader.rejected()
@@ -193,12 +196,11 @@ def _episodes(reader: Reader, project: str) -> Mask:
     return mask
 
 
-def _history(reader: Reader, project: str) -> _History:
+def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
     """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
     with reader.frozen():
         ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]
         rows = [row for row in reader.rows(ids) if not row.get("is_suppressed")]
-        runs = _runs(reader, project)
     by_commit = {row["git_commit"]: row for row in rows if "git_commit" in row and row.get("changes")}
     commits = sorted(by_commit.values(), key=lambda row: (row["occurred_at"], row["seq"]))
     changes = [_change(row) for row in commits]
@@ -212,44 +214,54 @@ def _history(reader: Reader, project: str) -> _History:
     return _History([*changes, *_outcomes(runs, told, changes, by_id)], by_id)
 
 
-def _runs(reader: Reader, project: str) -> list[Row]:
-    runs = (run for run in reader.every_record("Run") if run["project_id"] == project)
-    return sorted(runs, key=lambda run: (run["completed_at"], run["name"]))
-
-
 def _outcomes(
     runs: Sequence[Row], told: Mapping[str, str], changes: Sequence[Change], rows: Mapping[str, Row]
 ) -> Iterator[Outcome]:
     """Yield the results of the tests that ever failed. A failure counts while a memory tells of it (`told`, by its event)."""
     ever = {one["name"] for run in runs for one in run.get("failed", ())}
-    codes, times = _codes(changes), [change.at for change in changes]
-    place_of = {change.sha[:_SHA_CHARS]: place for place, change in enumerate(changes)}
-    last_failed: dict[str, tuple[int, str]] = {}
+    ran = []
     for run in runs:
-        sha, passed = run.get("git_commit", "")[:_SHA_CHARS], ever.intersection(run.get("passed", ()))
-        code = codes.get(sha, sha) or run["id"]
-        place = place_of.get(sha, bisect_right(times, datetime.fromisoformat(run["started_at"])) - 1)
         events = {one["name"]: event_id(run["name"], one["task"]) for one in run.get("failed", ())}
         failed = {test: told[event] for test, event in events.items() if event in told}
+        ran.append((run, ever.intersection(run.get("passed", ())), failed))
+    left = Counter(test for _, passed, failed in ran for test in passed | failed.keys())
+    codes, times, near = _codes(changes), [change.at for change in changes], defaultdict[str, list[int]](list)
+    for place, change in enumerate(changes):
+        near[change.sha[:_SHA_CHARS]].append(place)
+    last_failed: dict[tuple[str, str], tuple[int, str]] = {}
+    for run, passed, failed in ran:
+        sha, job = run.get("git_commit", ""), _NUMBER.sub("", run["name"])
+        begun, at = map(datetime.fromisoformat, (run["started_at"], run["completed_at"]))
+        known = _place_of(sha, changes, near[sha[:_SHA_CHARS]])
+        code = (sha if known is None else codes[known]) or run["id"]
+        place = bisect_right(times, begun) - 1 if known is None else known
         for test in sorted(passed | failed.keys()):
-            one = Outcome(run["name"], datetime.fromisoformat(run["completed_at"]), test, test in passed, code)
-            if test in failed:
-                one = replace(one, failure=failed[test], was_retried=one.ok)
-            if not one.ok:
-                last_failed[test] = place, code
-            elif (before := last_failed.pop(test, None)) and before[1] != code:
+            left[test] -= 1
+            if left[test] >= MOST_RESULTS:
+                continue
+            is_ok, failure = test in passed, failed.get(test, "")
+            one = Outcome(run["name"], at, test, is_ok, code, job, was_retried=is_ok and bool(failure), failure=failure)
+            if not is_ok:
+                last_failed[test, job] = place, code
+            elif (before := last_failed.pop((test, job), None)) and before[1] != code:
                 one = _mended(one, changes[before[0] + 1 : place + 1], rows)
             yield one
 
 
-def _codes(changes: Iterable[Change]) -> dict[str, str]:
-    """Return for each commit, in order, the one whose code it has: what changes documentation alone has that of the one before."""
-    codes, code = dict[str, str](), ""
+def _place_of(sha: str, changes: Sequence[Change], near: Sequence[int]) -> int | None:
+    """Return the place of the commit with this hash, or of the only one if either hash begins with the other; None if there is none."""
+    exact = [place for place in near if changes[place].sha == sha]
+    same = exact or [one for one in near if changes[one].sha.startswith(sha) or sha.startswith(changes[one].sha)]
+    return same[0] if len(same) == 1 else None
+
+
+def _codes(changes: Iterable[Change]) -> list[str]:
+    """Return of each commit, in order, the one whose code it has: what changes documentation alone has that of the one before."""
+    codes, code = list[str](), ""
     for change in changes:
-        sha = change.sha[:_SHA_CHARS]
         if not (code and all(file.path.endswith(_DOCUMENTS) for file in change.files)):
-            code = sha
-        codes[sha] = code
+            code = change.sha
+        codes.append(code)
     return codes
 
 

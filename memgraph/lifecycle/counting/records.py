@@ -45,9 +45,9 @@ class Change:
 class Outcome:
     """How a test ended in a run.
 
-    `id` names the run, `code` what it ran on: equal for equal code, and for no two runs where that is not known. One that `was_retried`
-    failed and then passed. `failure` is the memory that tells of a failure; `mended_by` says what came between a failure and this
-    pass, and `mending` is its memory.
+    `id` names the run, `code` what it ran on: equal for equal code, and for no two runs where that is not known; only runs of one `job`
+    are compared. One that `was_retried` failed and then passed. `failure` is the memory that tells of a failure; `mended_by` says what
+    came between a failure and this pass, and `mending` is its memory.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Outcome:
     test: str
     ok: bool
     code: str
+    job: str = ""
     was_retried: bool = False
     failure: str = ""
     mended_by: str = ""
@@ -73,7 +74,7 @@ TEMPLATES = {
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
     KNOWS: "{object} knows {subject}: made {support} of the {occasions} changes to it by people, {recent} of the last {tries}; the latest is of {last}.",
-    RETURNS: "{subject} returns as a failure: of {occasions} runs before which it had been mended it failed in {support}, {recent} of the last {tries}, the latest on {last}{mended}.",
+    RETURNS: "{subject} returns as a failure: of {occasions} runs before which it had failed and passed, it failed in {support}, {recent} of the last {tries}, the latest on {last}{mended}.",
     FLAKY: "{subject} is flaky: {support} of {occasions} times that it ran again on the same code it gave another result, {recent} of the last {tries}, the latest on {last}.",
 }
 """The sentence of each kind of rule."""

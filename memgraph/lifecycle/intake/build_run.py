@@ -28,7 +28,7 @@ from memgraph.lifecycle.dedup.near_duplicates import of_scope
 from memgraph.lifecycle.episodes import strictness
 from memgraph.lifecycle.reconcile import linked_to
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
-from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, event_id
+from memgraph.model.build import FIRST_RUN, BuildEventLog, BuildTask, Candidate, ExtractionResult, event_id
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import BuildConsolidated, FailedTest
@@ -131,7 +131,7 @@ class BuildRun:
         del self.candidates[place:]
         self.complete = False
 
-    def event(self, now: str, reader: Reader) -> BuildConsolidated:
+    def event(self, now: str) -> BuildConsolidated:
         """Return the event that records what was done, and how the build's tests ended."""
         log, known = self.log, self.known or {}
         # the best candidates were chosen: the next run completes those that time did not suffice for, and no others
@@ -148,7 +148,7 @@ class BuildRun:
             merged=known.get("merged", 0) + self.merged,
             extractor=self.extraction.extractor,
             consolidated_at=now,
-            **_tests_of(log, reader),
+            **_tests_of(log),
         )
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
@@ -173,15 +173,14 @@ class BuildRun:
         )
 
 
-def _tests_of(log: BuildEventLog, reader: Reader) -> dict[str, Any]:
-    """Return how the tests of a log ended: of more than an event holds, first those that have failed before."""
+def _tests_of(log: BuildEventLog) -> dict[str, Any]:
+    """Return how the tests of a log ended. A name that failed, passed only if it was run again: two packages may have tests of one name."""
     ran = [task for task in log.tasks if task.test]
-    passed = list(dict.fromkeys(task.test for task in ran if task.outcome == "success"))
     failed = {task.test: task.task_id for task in ran if task.outcome == "failure"}
+    wrong = {task.test for task in ran if task.outcome == "failure" and not task.task_id.endswith(FIRST_RUN)}
+    passed = list(dict.fromkeys(task.test for task in ran if task.outcome == "success" and task.test not in wrong))
     if len(passed) > MAX_ITEMS:
-        runs = (run for run in reader.every_record("Run") if run["project_id"] == log.project_id)
-        known = failed.keys() | {one["name"] for run in runs for one in run.get("failed", ())}
-        passed.sort(key=lambda test: test not in known)
+        passed.sort(key=lambda test: (test not in failed, test))
     told = [FailedTest(name=name or "", task=task) for name, task in failed.items()]
     return {"git_commit": log.git_commit, "passed": passed[:MAX_ITEMS], "failed": told[:MAX_ITEMS]}
 

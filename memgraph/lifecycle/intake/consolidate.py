@@ -171,7 +171,7 @@ class ConsolidationPipeline:
             for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
                 if by and by.is_decided and not by.is_known:
-                    writes.append(by.event(store.now(), store.reader))
+                    writes.append(by.event(store.now()))
             results = [build.result(store.now()) for build in builds]
             store.commit("global", [*writes, *(also(results) if also else ())])
             compared(store, new)

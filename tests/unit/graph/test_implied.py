@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.graph.copy import GraphCopy
-from memgraph.graph.implied import implied
+from memgraph.graph.implied import implied, updates
 from memgraph.model.ids import natural_id
 from memgraph.ports import Change
 from tests.engines import Graph, Snapshots
@@ -204,6 +205,12 @@ def test_tests_come_and_go_with_the_runs_that_ran_them(graph: GraphCopy, rows: S
     assert names(graph, "Commit") == []
     rows.take([Change("Run", "s", {}, None)])
     assert graph.query("MATCH (x) RETURN x.id", {}) == []
+
+
+def test_a_run_that_follows_looks_for_nodes_without_names_among_those_that_runs_name() -> None:
+    statements = updates([Change("Run", "r", None, {"id": "r", **RUN}), Change("Tag", "t", {}, {"id": "t"})], since=0)
+    looked = [re.search(r"\(x:(\w+)\) WHERE NOT EXISTS", one) for one, _ in statements]
+    assert [one[1] for one in looked if one] == ["Build", "Commit", "Test"]
 
 
 @pytest.mark.embedded

@@ -15,6 +15,7 @@ from memgraph.interfaces.cli.base.output import emit, plain
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
     from memgraph.lifecycle.counting.records import Counted
+    from memgraph.ports import Row
 
 _ALL = 1_000
 
@@ -33,12 +34,11 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
-    from memgraph.lifecycle.counting.kept import rules_of
+    from memgraph.lifecycle.counting.kept import records_of, rules_of
 
     with opened(settings) as memory:
-        reader = memory.store.reader
-        every = {one: chosen(name, rules_of(reader, one), most=_ALL) for one in _projects(memory, project)}
-    found = {one: rules for one, rules in every.items() if rules}
+        its = ((one, records_of(memory.store.reader, one, runs)) for one, runs in _projects(memory, project).items())
+        found = {one: rules for one, records in its if (rules := chosen(name, rules_of(records), most=_ALL))}
     if not found:
         raise Refused(
             f"nothing is counted about {plain(name)}: no file of that name has enough commits, and no test enough failures"
@@ -67,12 +67,12 @@ def learning(settings: Settings, project: str | None, *, check: bool) -> None:
     from memgraph.lifecycle.counting.kept import records_of, rules_of
 
     with opened(settings) as memory:
-        its, reader = _project(memory, project), memory.store.reader
-        if not check:
-            rules = rules_of(reader, its)
-            emit(settings, {"rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
-            return
-        held = checked(records_of(reader, its))
+        records = records_of(memory.store.reader, *_project(memory, project))
+    if not check:
+        rules = rules_of(records)
+        emit(settings, {"rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
+        return
+    held = checked(records)
     document = {
         kind: one._asdict() | {"levels": [level._asdict() for level in one.levels]} for kind, one in held.items()
     }
@@ -84,24 +84,25 @@ def learning(settings: Settings, project: str | None, *, check: bool) -> None:
     emit(settings, {"kinds": document}, lines or ["There are too few commits to check anything."])
 
 
-def _projects(memory: MemGraph, given: str | None) -> list[str]:
-    from memgraph.lifecycle.counting.kept import counted_projects_of
+def _projects(memory: MemGraph, given: str | None) -> dict[str, list[Row]]:
+    """Return the projects to choose from, each with its runs of tests."""
+    from memgraph.lifecycle.counting.kept import runs_of
 
-    found = counted_projects_of(memory.store.reader)
+    found = runs_of(memory.store.reader)
     if not found:
         raise Refused("there are no commits or runs of tests yet: read them with `memgraph ingest git PATH` or `junit`")
     if given is not None and given not in found:
         raise _several(found)
-    return found if given is None else [given]
+    return found if given is None else {given: found[given]}
 
 
-def _project(memory: MemGraph, given: str | None) -> str:
+def _project(memory: MemGraph, given: str | None) -> tuple[str, list[Row]]:
     from memgraph.lifecycle.counting.kept import projects_of
 
     found = _projects(memory, given)
-    for only in (found, projects_of(memory.store.reader)):
+    for only in ([*found], projects_of(memory.store.reader)):
         if len(only) == 1:
-            return only[0]
+            return only[0], found[only[0]]
     raise _several(found)
 
 

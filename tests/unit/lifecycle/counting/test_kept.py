@@ -106,22 +106,23 @@ class Runs:
         self.store = store
         self.number = 0
 
-    def add(self, *results: str, commit: str | None = None, day: int = 1) -> None:
-        """Add a run for each result: ``pass``, ``fail``, or ``both`` for a test that passed when it was run again."""
+    def add(self, *results: str, commit: str | None = None, day: int = 1, name: str = "run-{:03}") -> None:
+        """Add a run for each result: ``pass``, ``fail``, ``both`` for a test that passed when it was run again, ``two`` for two of one name."""
         logs = []
         for result in results:
             self.number += 1
             task = {"agent_name": "ci", "description": "Test cart::adds", "test": "cart::adds"}
-            failed = {**task, "task_id": "first", "outcome": "failure", "output": f"E: {result} on {commit}"}
+            first = "cart::adds (first run)" if result == "both" else "first"
+            failed = {**task, "task_id": first, "outcome": "failure", "output": f"E: {result} on {commit}"}
             tasks = [failed] * (result != "pass") + [{**task, "task_id": "last", "outcome": "success"}] * (
                 result != "fail"
             )
             at = datetime(2026, 1, day, tzinfo=UTC) + timedelta(hours=self.number)
             shared = {"source": "test report", "trust_class": "tool", "git_commit": commit, "project_id": "shop"}
             times = dict.fromkeys(("started_at", "completed_at"), at.isoformat())
-            name, outcome = f"run-{self.number:03}", "failure" if result == "fail" else "success"
+            build, outcome = name.format(self.number), "failure" if result == "fail" else "success"
             logs.append(
-                BuildEventLog.parse({**shared, **times, "build_id": name, "build_outcome": outcome, "tasks": tasks})
+                BuildEventLog.parse({**shared, **times, "build_id": build, "build_outcome": outcome, "tasks": tasks})
             )
         ConsolidationPipeline(self.store).consolidate_all(logs)
 
@@ -155,8 +156,54 @@ def test_a_flaky_test_is_kept_with_its_failures_and_ends_with_them(store: Store)
 def test_a_test_that_was_retried_is_flaky_and_one_that_ran_on_unknown_code_is_not(store: Store) -> None:
     runs = Runs(store)
     runs.add("pass", "fail", "pass", "fail", "pass", "fail")
+    runs.add("two", "two", "two")
     assert runs.rules("flaky test") == []
     runs.add("both", "both")
+    (rule,) = runs.rules("flaky test")
+    assert "2 of 2 times" in rule.content
+
+
+def test_only_runs_of_one_job_are_compared(store: Store) -> None:
+    runs = Runs(store)
+    for commit in "abcd":
+        runs.add("pass", commit=commit * 40, name="ci-ubuntu-22.04-{:03}")
+        runs.add("fail", commit=commit * 40, name="ci-ubuntu-24.04-{:03}")
+    assert runs.rules("flaky test") == runs.rules("returning failure") == []
+    runs.add("pass", "fail", commit="d" * 40, name="ci-ubuntu-24.04-{:03}")
+    (rule,) = runs.rules("flaky test")
+    assert "2 of 2 times" in rule.content
+
+
+@pytest.mark.parametrize(
+    "name", ["{}", "build #{}", "ci-log-{:012x}", "ci-{}-0123456789ab", "junit-pytest-2026-01-{:02}T10:00:00.000Z"]
+)
+def test_the_number_of_a_build_is_no_part_of_its_job(store: Store, name: str) -> None:
+    runs = Runs(store)
+    runs.add("pass", "fail", "pass", commit="a" * 40, name=name)
+    assert len(runs.rules("flaky test")) == 1
+
+
+def test_the_last_results_of_a_test_are_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memgraph.lifecycle.counting.kept.MOST_RESULTS", 4)
+    runs = Runs(store)
+    runs.add(*["pass", "fail"] * 4, commit="a" * 40)
+    (rule,) = runs.rules("flaky test")
+    assert "3 of 3 times" in rule.content
+
+
+def test_a_short_hash_is_the_only_commit_that_begins_with_it(store: Store, tmp_path: Path) -> None:
+    read(store, tmp_path, [["cart.py"]] * 3)
+    runs = Runs(store)
+    runs.add("pass", commit=f"{1:040x}")
+    runs.add("fail", commit=f"{2:040x}")
+    runs.add("pass", commit=f"{3:040x}")
+    assert runs.rules("flaky test") == [], "their first digits are the same"
+    log = tmp_path / "shop.log"
+    log.write_text(log.read_text().replace(f"commit {3:040x}", "commit " + "abc" * 13 + "d"))
+    ingest(store, SavedGitLogReader(log), compress=False)
+    runs.add("fail", commit="abcabca")
+    runs.add("pass", commit="abc" * 13 + "d")
+    runs.add("fail", commit="abcabca")
     (rule,) = runs.rules("flaky test")
     assert "2 of 2 times" in rule.content
 
@@ -170,7 +217,7 @@ def test_a_failure_that_returns_names_what_came_before_its_last_pass_and_ends(st
     runs.add("fail", day=4)
     (rule,) = runs.rules("returning failure")
     assert rule.content == (
-        "cart::adds returns as a failure: of 2 runs before which it had been mended it failed in 2, 2 of the last 2, the latest on "
+        "cart::adds returns as a failure: of 2 runs before which it had failed and passed, it failed in 2, 2 of the last 2, the latest on "
         "4 January 2026; what came between a failure of it and the next pass the last time: commit 0000000000, “Step 1”."
     )
     mending = next(one.id for one in store.every_memory() if one.git_commit == f"{2:040x}")

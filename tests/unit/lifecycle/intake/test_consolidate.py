@@ -58,25 +58,16 @@ def test_a_log_without_tests_is_known_by_the_digest_that_earlier_releases_kept(s
     assert [(run["name"], run["passed"]) for run in store.reader.every_record("Run")] == [("b2", ["a::one"])]
 
 
-def test_of_more_tests_than_are_kept_those_that_have_failed_before_are(store):
-    def ran(build, outcome, *numbers):
-        tasks = [
-            {
-                "task_id": f"t{one}",
-                "agent_name": "ci",
-                "description": f"Test {one}",
-                "test": f"a::{one}",
-                "outcome": outcome,
-            }
-            for one in numbers
-        ]
-        return log(build, tasks=tasks, source="test report", trust_class="tool")
-
-    pipe = pipeline(store, [], [])
-    pipe.consolidate(ran("b1", "failure", 1_400))
-    pipe.consolidate(ran("b2", "success", *range(1_500)))
-    passed = {run["name"]: run.get("passed", []) for run in store.reader.every_record("Run")}["b2"]
-    assert passed == ["a::1400", *(f"a::{one}" for one in range(999))]
+def test_of_more_tests_than_are_kept_those_that_were_run_again_are_and_then_the_first_by_name(store):
+    task = {"agent_name": "ci", "description": "A test", "outcome": "success"}
+    tasks = [{**task, "task_id": f"t{one}", "test": f"a::{one}"} for one in reversed(range(1_000, 2_500))]
+    failed = {**task, "task_id": "a::2400 (first run)", "test": "a::2400", "outcome": "failure"}
+    two = {**task, "task_id": "in another package", "test": "a::1000", "outcome": "failure"}
+    ran = log("b1", tasks=[failed, two, *tasks], source="test report", trust_class="tool")
+    pipeline(store, []).consolidate(ran)
+    (run,) = store.reader.every_record("Run")
+    assert run["passed"] == ["a::2400", *(f"a::{one}" for one in range(1_001, 2_000))]
+    assert [one["name"] for one in run["failed"]] == ["a::2400", "a::1000"]
 
 
 def test_a_longer_duplicate_brings_its_text_and_its_vector(store, embedder):
