@@ -268,10 +268,17 @@ _FREE = frozenset(
 """Words that need no evidence: of grammar, telling, order and time, and light verbs."""
 _NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10"}  # fmt: skip
 _PERSONS = frozenset({"user", "users", "agent", "agents", "assistant"})
-_ITEM = re.compile(r"[-+]?[$€£¥]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[$€£¥]?[\w!#$%&'+\-./:=?@\\^~’–—]+")
+_CURRENCY = (
+    r"$\u00a2-\u00a5\u058f\u060b\u07fe\u07ff\u09f2\u09f3\u09fb\u0af1\u0bf9\u0e3f\u17db\u20a0-\u20c0\ua838\ufdfc\ufe69\uff04\uffe0\uffe1\uffe5"
+    r"\uffe6\U00011fdd-\U00011fe0\U0001e2ff\U0001ecb0"
+)
+_AMOUNT = re.compile(
+    rf"(?<![\w.,])(\d(?:[\d.,]*\d)?[^\W\d_]{{0,4}})[ \u00a0\u202f]?([{_CURRENCY}])(?!\w)|([{_CURRENCY}]) (?=\d)"
+)
+_ITEM = re.compile(rf"[-+]?[{_CURRENCY}]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[{_CURRENCY}]?[\w!#$%&'+\-./:=?@\\^~’–—]+")
 _EDGES = ".:!?'’=&\\-–—/"
 _SIGNS = re.compile(r"[\d_./\\:=@#+~$%]|[a-z][A-Z]|^--|^[A-Z]{2,}s?$")
-_QUANTITY = re.compile(r"[-+]?([$€£¥]|v?)(\d[\d.,:]*)(%?)([a-z]{0,4})")
+_QUANTITY = re.compile(rf"[-+]?([{_CURRENCY}]|v?)(\d[\d.,:]*)(%?)([a-z]{{0,4}})")
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _PLAIN = str.maketrans(
@@ -294,7 +301,7 @@ _CLAUSE = re.compile(
     r"(?:that|which|who)\s(?:\w+\s)?(?:not|never|no))\s)|\sand\s(?=(?:never|not|no|nobody|do|does|did|is|are|was|were|"
     r"has|have|can|must|should|will|it|there|they|we|you|i)\s)",
 )
-_CONDITION = re.compile(r"(?i)(?:^|(?<=[.:;,(] ))without\b")
+_CONDITION = re.compile(r"(?i)(?:^|(?<=[.:;] ))without\b")
 _DENIAL = re.compile(
     r"(?i)(?<![\w-])(?:(?<!\bor )not|no|never|(?-i:none)|none of|nobody|nothing|neither|nor|without|instead of|rather than|(?:fail(?:s|ed)?|unable|refuse[sd]?|forg[eo]ts?)"
     r"(?= to\b)|(?:stop|avoid|quit)s?(?= \w+ing\b))(?![\w-])",
@@ -305,14 +312,21 @@ _NEGATIVE = re.compile(
     r"un\w{4,}|dis\w{4,}|non\w{4,}|out of|off|hidden|impossible|invalid|absent|denied)\b",
 )
 """Words that deny without a denial: with one, a text may say what another one denies."""
-_FOREIGN = re.compile(
-    r"(?i)[^\W\d_\u0000-\u024f]{2}|\b(?:nicht|kein\w*|ohne|nie|pas|jamais|sans|aucune?|nunca|tampoco|não|sem|non(?!-)|niet|geen|ikke|inte|ingen)\b"
+_SCRIPT = re.compile(rf"[{_WIDE}]|[^\W\d_\u0000-\u024f{_WIDE}]{{2,}}")
+"""Wide characters, and words of other scripts."""
+_FOREIGN_DENIALS = frozenset(
+    "nicht kein keine keinen keinem keiner jamais aucun aucune nunca tampoco não niet geen ikke ingen".split()
 )
-"""Letters and denials of other languages."""
+_FOREIGN = _FOREIGN_DENIALS | frozenset(
+    "ohne nie pas sans sem non inte der die das den und ist sind wir für mit auf bei beim ein eine von le la les des est une dans pour "
+    "avec il je ne nous vous el los las en es con sin para que uma com di che het een de voor van wij och det som jag jeg jest się na".split()
+)
+_SHARED = frozenset("a also am an as do he i in is me no of on or over per so to was we will".split())
+"""English words that other languages have too."""
 
 
 class _Clause(NamedTuple):
-    """The words of a clause as stems, those that it denies, those that it denies them of (“in French, not the readme”), and negative words."""
+    """The words of a clause as stems, those that it denies, what it denies them of (“in French, not the readme”), and negative words."""
 
     words: frozenset[str]
     denied: frozenset[str]
@@ -322,7 +336,10 @@ class _Clause(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is quoted of a source: the records and whole sentences that have it, their words and stems, and what may be named anyhow."""
+    """What is quoted of a source: the records and whole sentences that have it, their words and stems, and what may be named anyhow.
+
+    The clauses are those of its English sentences; of the others it has the stems.
+    """
 
     records: str
     told: str
@@ -330,6 +347,7 @@ class Evidence:
     near: frozenset[str]
     quoted: frozenset[str]
     sentences: tuple[tuple[_Clause, ...], ...]
+    foreign: frozenset[str]
     common: str
     by_user: bool
 
@@ -380,7 +398,8 @@ def evidence_in(source: str, parts: Iterable[str], *, known: str = "") -> tuple[
         written=frozenset(map(str.casefold, _WORD.findall(around))),
         near=word_stems(around),
         quoted=word_stems(said),
-        sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences))),
+        sentences=tuple(filter(None, (tuple(_clauses(one, stem)) for one in sentences if not _is_foreign(one)))),
+        foreign=frozenset().union(*(_stems(one, stem) for one in sentences if _is_foreign(one))),
         common=comparable(" ".join([known, *named])),
         by_user=re.search(r"(?im)^\W{0,3}(?:the )?user\w*[ \t]*:", around) is not None,
     )
@@ -418,8 +437,16 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
                 if compared > 40 or not may_be_said:
                     new.append(f"“{item}”")
         total = len(items) - sum(item.casefold() in _PERSONS for item, _ in items)
-        if 2 * len(new) > total:
+        if new and 2 * len(new) > total - (total < 3 and not _may_be_new(sentence, known)):
             yield f"{', '.join(new)} {'is' if len(new) == 1 else 'are'} not in the source: say it in its words"
+
+
+def _may_be_new(sentence: str, known: Evidence) -> bool:
+    """Return whether one of two words may be new: what has the other one is in another language, or denies something as this does."""
+    words = _stems(sentence, known.meant)
+    denying = (one for one in known.sentences if any(clause.denied or clause.negative for clause in one))
+    is_denied = any(words & clause.words for clause in chain(*denying))
+    return bool(words & known.foreign) or (is_denied and _DENIAL.search(sentence) is not None)
 
 
 def _unquoted(text: str, known: Evidence) -> Iterator[str]:
@@ -444,35 +471,39 @@ def _unquoted(text: str, known: Evidence) -> Iterator[str]:
 
 
 def _denials(text: str, known: Evidence) -> Iterator[str]:
-    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause; nothing if those are not English."""
-    if _FOREIGN.search(known.told):
+    """Yield what is stated and denied in the quoted sentences, or denied and stated there, clause by clause, as far as those are English."""
+    if known.foreign and not known.sentences:
         return
     for sentence in _SENTENCE.split(" ".join(text.split())):
         clauses = list(_clauses(sentence, known.meant))
-        states = not (any(one.denied for one in clauses) or "only" in sentence.casefold().split())
+        is_only = "only" in sentence.casefold().split()
         for claim in clauses:
             told = _nearest(claim, known.sentences)
-            others = frozenset[str]().union(*(one.words for one in clauses if one is not claim))
-            if not claim.denied and _is_denied(claim, told, others, states=states):
+            rest = [one for one in clauses if one is not claim]
+            others, denied = (
+                frozenset[str]().union(*words) for words in ((one.words for one in rest), (one.denied for one in rest))
+            )
+            if not claim.denied and _is_denied(claim, told, others, denied, is_only=is_only):
                 items = " ".join(sorted(claim.words & told.denied))
                 yield f"the quoted evidence denies “{items}”: quote the passage that does not"
             elif claim.denied and _is_stated(claim, told, others, known):
                 yield f"the quoted evidence does not deny “{' '.join(sorted(claim.denied))}”: quote the passage that does"
 
 
-def _is_denied(claim: _Clause, told: _Clause, others: frozenset[str], *, states: bool) -> bool:
-    """Return whether a clause states what the nearest one denies; if its sentence does not only state, they must be nearly the same."""
-    words = claim.words | others
-    is_same = len(claim.words & told.words) > 1 and told.denied <= claim.words
+def _is_denied(claim: _Clause, told: _Clause, others: frozenset[str], denied: frozenset[str], *, is_only: bool) -> bool:
+    """Return whether a clause states what the nearest one denies: most of it, or all if its sentence also denies some of that."""
+    words, common = claim.words | others, claim.words & told.denied
+    most = len(told.denied) - 1 if denied & told.denied else len(told.denied) // 2
+    is_same = len(claim.words & told.words) > 1 and len(common) > most
     is_other = bool(told.of) and not words & told.of and not words <= told.denied  # “in French, not the readme”
-    is_wrong = bool(claim.words & told.denied) and (is_same or states)
+    is_wrong = is_same or bool(common and not denied and not is_only)
     return is_wrong and not is_other and claim.negative <= told.negative
 
 
 def _is_stated(claim: _Clause, told: _Clause, others: frozenset[str], known: Evidence) -> bool:
     """Return whether half of what a clause denies is stated, and nothing in the quoted sentences denies that or something related."""
     if not told.words:
-        return not (_DENIAL.search(known.records) or _NEGATIVE.search(known.records))
+        return not (claim.words & known.foreign or _DENIAL.search(known.records) or _NEGATIVE.search(known.records))
     if 2 * len(claim.denied & told.words - told.denied) < len(claim.denied):
         return False
     if claim.denied & told.denied or told.negative - claim.negative:
@@ -514,6 +545,15 @@ def _clauses(text: str, stem_of: Callable[[str], str]) -> Iterator[_Clause]:
             denied = _stems(clause[denials[0].end() :], stem_of) or words
         negative = frozenset(map(stem, _NEGATIVE.findall(_DENIAL.sub(" ", clause).casefold())))
         yield _Clause(words, denied, of if words == denied and len(of) > 1 else frozenset(), negative)
+
+
+def _is_foreign(sentence: str) -> bool:
+    """Return whether a sentence has more words of another language than it has English ones of grammar, which weigh three times."""
+    words = _WORD.findall(sentence.casefold())
+    english = {word for word in words if word in _FREE}
+    denials = sum(word in _FOREIGN_DENIALS for word in words)  # these count twice
+    letters, others = len(_SCRIPT.findall(sentence)), denials + sum(word in _FOREIGN for word in words)
+    return letters > max(1, 3 * len(english)) or others > max(1, 3 * len(english - _SHARED - _FOREIGN))
 
 
 def _stems(text: str, stem_of: Callable[[str], str]) -> frozenset[str]:
@@ -561,8 +601,8 @@ def _parts(limits: re.Pattern[str], text: str, spans: Iterable[tuple[int, int]])
 
 
 def _prepared(text: str) -> str:
-    """Return a text without markup, its denials and percentages written in one way, and scripts and units (“90-day”) apart."""
-    return _BOUND.sub(r"\1 ", _PERCENT.sub("%", expanded(text.translate(_PLAIN))))
+    """Return a text without markup, its denials, percentages and amounts written in one way, and scripts and units (“90-day”) apart."""
+    return _AMOUNT.sub(r"\2\3\1", _BOUND.sub(r"\1 ", _PERCENT.sub("%", expanded(text.translate(_PLAIN)))))
 
 
 def comparable(text: str) -> str:
@@ -578,8 +618,8 @@ def item_pattern(item: str) -> re.Pattern[str]:
         before = "v?" if number[1] == "" or (number[1] == "v" and "." in item) else re.escape(number[1])
         unit = rf" ?{number[4]}(?!\w)" if number[4] else "" if number[3] else r"(?![\d%_]|[.,:]\d)"
         return re.compile(rf"(?<![\w.])(?<!\d[.,:]){sign}{before}{re.escape(number[2])}{number[3]}{unit}")
-    start = r"(?<![\w-])" if item.startswith("-") else r"(?<!\w)" if item[0].isalnum() or item[0] == "_" else ""
-    return re.compile(rf"{start}{re.escape(item)}(?!\w)")
+    start = r"(?<![\w-])" if item.startswith("-") else rf"(?:(?<!\w)|(?=[{_WIDE}]))" if re.match(r"\w", item) else ""
+    return re.compile(rf"{start}{re.escape(item)}(?:(?!\w)|(?<=[{_WIDE}]))")  # wide characters are words by themselves
 
 
 def may_stand_for(written: str, word: str) -> bool:

@@ -5,6 +5,9 @@ Each case has a record, what is quoted of it, a true statement and a false one.
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
@@ -175,6 +178,55 @@ CASES = {
     "German, told in English": Case(
         "user_did: Für die Tests benutzen wir kein Docker.", "", "No Docker is used for the tests.", "No Podman is used for the tests.",
     ),
+    "a denial beside a font": Case(
+        "user_did: Do not use the sans-serif font for headings.", "", "The sans-serif font is not used for headings.", "Use the sans-serif font for headings.",
+    ),
+    "a denial beside German": Case(
+        "user_did: Do not delete the backups. Die Sicherungen sind nicht in Frankfurt.", "",
+        "The backups are not to be deleted.", "Delete the backups.",
+    ),
+    "a denial in German beside English": Case(
+        "user_did: Für die Tests benutzen wir kein Docker. The readme is long.", "", "No Docker is used for the tests.", "The readme is not long.",
+    ),
+    "a denial beside a name in Chinese": Case(
+        "user_did: Do not delete the backups of 王伟.", "", "The backups of 王伟 must not be deleted.", "Delete the backups of 王伟.",
+    ),
+    "a denial beside a name in Russian": Case(
+        "agent: claude\nlesson: The backups of Анна Иванова are kept.", "", "The backups of Анна Иванова were kept.", "The backups of Анна Иванова are not kept.",
+    ),
+    "a second denial": Case(
+        "agent: claude\nlesson: We do not store user tokens in plain text anywhere.", "",
+        "Tokens are not stored in plain text.", "The tokens are stored in plain text, not hashed.",
+    ),
+    "only": Case(
+        "agent: claude\nlesson: We do not store user tokens in plain text anywhere.", "",
+        "No tokens are stored in plain text.", "Only the tokens are stored in plain text.",
+    ),
+    "a second denial, of a part": Case(
+        "agent: claude\nlesson: The importer must not write temporary files to the repository.", "",
+        "The importer must not write temporary files.", "The importer must write temporary files, not logs.",
+    ),
+    "two words, of which one is new": Case("agent: claude\nlesson: The deploy finished.", "", "The deploy is finished.", "The deploy failed."),
+    "two words, beside another language": Case(
+        "agent: claude\nlesson: Backups are kept. Die Nachrichten sind nicht auf Deutsch.", "", "Backups are kept.", "Backups deleted.",
+    ),
+    "two words, one of them in Japanese": Case(
+        "agent: claude\nlesson: 本番環境では cache は使われていない。", "", "The cache is not used in production.", "The queue is not used in production.",
+    ),
+    "two words, of a denial": Case("agent: claude\nlesson: The deploy failed.", "", "The deploy did not finish.", "The deploy did finish."),
+    "a currency after the number": Case("user_did: the kiln costs $500", "", "The kiln costs 500$.", "The kiln costs 500€."),
+    "another currency": Case("user_did: the kiln costs 500 €", "", "The kiln costs €500.", "The kiln costs ₹500."),
+    "a cause in Chinese": Case(
+        "agent: claude\nlesson: 登录失败，因为缓存过期。", "", "登录 failed because 缓存 expired.", "登录 failed because the 磁盘 expired.",
+    ),
+    "without, after the main clause": Case(
+        "agent: claude\nlesson: The release was deployed after running the tests.", "",
+        "After running the tests, the release was deployed.", "The release was deployed, without running the tests.",
+    ),
+    "without, in the source": Case(
+        "agent: claude\nlesson: The release was deployed, without running the tests.", "",
+        "The tests were not run.", "The tests were running.",
+    ),
     "other scripts": Case("agent: claude\nlesson: 数据库被锁 by kiln_7", "", "kiln_7: 数据库被锁", "kiln_8: 数据库被锁"),
 }  # fmt: skip
 
@@ -266,10 +318,23 @@ def test_what_only_names_something_denies_nothing() -> None:
         ("v2", "phase 2", False), ("5", "-5", False), ("5", "5%", False), ("60s", "60 s", True), ("60", "60s", True), ("6s", "60 s", False),
         ("40", "kiln.py:40", True), ("2", "press 2>&1", True), ("-5", "exit code -5", True), ("14", "2026-03-14", False),
         ("$500", "a limit of $500.", True), ("$500", "$5,000", False), ("$500", "€500", False), ("500", "$500", True),
+        ("€500", "€1500", False), ("€500k", "€500", False),
+        ("缓存", "因为缓存过期", True), ("缓存", "磁盘过期", False),
     ],
 )  # fmt: skip
 def test_an_exact_item_may_be_a_part_of_a_longer_one(item: str, text: str, stands: bool) -> None:
     assert (item_pattern(item).search(text) is not None) is stands
+
+
+def test_another_currency_is_another_amount() -> None:
+    signs = [chr(at) for at in range(sys.maxunicode) if unicodedata.category(chr(at)) == "Sc"]
+    for sign, other in pairwise(signs):
+        record = f"agent: claude\nlesson: The kiln costs {sign}500 now."
+        for amount in (f"{sign}500", f"500{sign}", f"500 {sign}"):
+            assert problems(record, "", f"The kiln costs {amount} now.") == [], amount
+        for amount in (f"{other}500", f"500{other}", f"500 {other}"):
+            if unicodedata.normalize("NFKC", sign) != unicodedata.normalize("NFKC", other):
+                assert problems(record, "", f"The kiln costs {amount} now."), (sign, amount)
 
 
 @pytest.mark.parametrize(
