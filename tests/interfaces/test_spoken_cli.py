@@ -257,6 +257,16 @@ class TestWhatTheUserSaid:
         session.run("touch config.toml")
         assert learned(session) == [KEPT]
 
+    def test_a_command_for_the_client_hangs_at_an_early_entry_and_leaves_no_branch(self, learned: Learned) -> None:
+        session = Claude()
+        first = session.user("Set up the config loader.")
+        session.agent("Which format?")
+        session.user(RULE)
+        session.run("touch config.toml")
+        session.user("<command-name>/export</command-name>\n<command-message>export</command-message>", first)
+        session.user("<local-command-stdout>Conversation exported.</local-command-stdout>")
+        assert learned(session) == [KEPT]
+
     def test_turns_that_codex_rolled_back_are_not_learned(self, learned: Learned) -> None:
         session = Codex()
         session.user("Set up the config loader.")

@@ -190,7 +190,7 @@ def _left(stream: IO[bytes], limit: int) -> set[str | None]:
         uuid, parent = entry.get("uuid"), entry.get("parentUuid")
         if isinstance(uuid, str) and uuid not in parents and len(parents) < _MAX_SEEN:
             parents[uuid] = parent if isinstance(parent, str) else None
-            latest[uuid] = len(parents) if _is_turn(entry) else 0
+            latest[uuid] = len(parents) if _is_turn(entry) and not _is_to_the_client(entry) else 0
     for uuid, parent in reversed(parents.items()):
         if parent in parents:
             latest[parent] = max(latest[parent], latest[uuid])
@@ -430,6 +430,15 @@ def _is_turn(entry: dict[str, Any]) -> bool:
     """Return whether the user speaks in an entry."""
     content = as_dict(entry.get("message")).get("content")
     return entry.get("type") == "user" and _is_the_users(entry) and bool(text_of(content).strip())
+
+
+def _is_to_the_client(entry: dict[str, Any]) -> bool:
+    """Return whether a user's entry is a memory (``#``) or a command for the client, which hang at any entry and leave no branch."""
+    return (
+        text_of(as_dict(entry.get("message")).get("content"))
+        .lstrip()
+        .startswith(("<user-memory", "<command-", "<local-"))
+    )
 
 
 def _answers(asked: list[Any], told: object, output: str) -> Iterator[tuple[str, str]]:
