@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_580,
     "model": 6_025,
     "retrieval": 4_680,
-    "store": 11_711,
+    "store": 11_697,
     "tasks": 3_420,
     "text": 560,
     "viz": 2_806,
