@@ -172,10 +172,9 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What builds are recorded again without: agents, failures and tests that only removed memories had, and the words that are removed."""
+    """What builds are recorded again without: agents, tasks and tests that only removed memories had, and the words that are removed."""
 
-    agents: set[str]
-    events: set[str]
+    lost: set[str]
     tests: set[str]
     kept: set[str]
     """Tests whose failures other memories tell, if such memories may have the words."""
@@ -185,13 +184,17 @@ class _Names:
         """Return those fields of a consolidation that change, as they are then."""
 
         def stays(name: str, task: str) -> bool:
-            return not self._goes(name, task) and event_id(build["build_id"], task) not in self.events
+            return not self._goes(name, task) and event_id(build["build_id"], task) not in self.lost
 
+        passed, failed, keys = (build.get(name, ()) for name in _OF_TESTS)
+        has_tests = bool(passed or failed)
         left = {
-            "agents": [one for one in build.get("agents", ()) if one not in self.agents],
-            "consumed_keys": [one for one in build.get("consumed_keys", ()) if stays(one, one.rpartition(":")[0])],
-            "passed": [one for one in build.get("passed", ()) if not self._goes(one)],
-            "failed": [one for one in build.get("failed", ()) if stays(**one)],
+            "agents": [one for one in build.get("agents", ()) if one not in self.lost],
+            "consumed_keys": [
+                one for one in keys if (stays(one, one.rpartition(":")[0]) if has_tests else not self._goes(one))
+            ],
+            "passed": [one for one in passed if not self._goes(one)],
+            "failed": [one for one in failed if stays(**one)],
         }
         return {name: value for name, value in left.items() if len(value) < len(build.get(name, ()))}
 
@@ -222,41 +225,34 @@ def plan_of(
     ids, others, every = _selected(read(), criteria)
     plan = Plan(ids=list(ids))
     products: dict[str, set[str]] = defaultdict(set)
-    agents: dict[str, set[str]] = defaultdict(set)
-    events: dict[str, set[str]] = defaultdict(set)
+    named: dict[str, set[str]] = defaultdict(set)
     failed: dict[str, set[str]] = defaultdict(set)
     texts: dict[str, None] = {}
     for record in read():
         if not keeps_derived:
             _note_products(record, products)
         for memory_id in record.states:
-            agents[memory_id].update(record.row.get("agents_involved", ()))
-            events[memory_id].update(record.row.get("source_event_ids", ()))
+            named[memory_id].update(record.row.get("agents_involved", ()), record.row.get("source_event_ids", ()))
             if memory_id in ids:
                 texts |= dict.fromkeys(_texts_of(record))
-        _note_tests(record, failed)
+        for one in record.content.get("failed", ()) if record.type == BuildConsolidated.TYPE else ():
+            failed[event_id(record.content["build_id"], one["task"])].add(one["name"])
     runs, says = Runs([*texts, *filter(None, [criteria.match])]), criteria.says
     plan.is_said = lambda text: runs.are_in(text) or bool(says and says(text))
     repeating = [one for one in read() if one.type not in NEVER_PURGED and one.says(runs.are_in)]
     others |= _sort(plan, repeating, products, runs, rows, keeps_copies=keeps_copies)
     others |= _lose_tasks(plan, journal, others)
     gone = plan.gone()
-    lost_agents, _ = _parted(agents, gone)
-    lost_events, left_events = _parted(events, gone)
-    lost_events &= failed.keys()
-    tests, left = (set[str]().union(*(failed.get(one, ()) for one in told)) for told in (lost_events, left_events))
-    kept = left if keeps_copies else set[str]()
-    _collect(plan, read(), others, _Names(lost_agents, lost_events, tests - left, kept, plan.is_said), rows)
+    of_others = set[str]().union(*(names for one, names in named.items() if one not in gone))
+    lost = set[str]().union(*(named[one] for one in gone)) - of_others
+    left = set[str]().union(*(names for event, names in failed.items() if event in of_others))
+    tests = set[str]().union(*(names for event, names in failed.items() if event in lost)) - left
+    names = _Names(lost, tests, left if keeps_copies else set(), plan.is_said)
+    _collect(plan, read(), others, names, rows)
     _compare(plan, journal, rows)
     plan.related = {source for source, made in products.items() if not made.isdisjoint(gone)} - gone
     plan.is_everything = bool(every) and every <= gone
     return plan
-
-
-def _parted(names: Mapping[str, set[str]], gone: set[str]) -> tuple[set[str], set[str]]:
-    """Return the names that only removed memories have, and those that others have."""
-    left = set[str]().union(*(found for one, found in names.items() if one not in gone))
-    return set[str]().union(*(found for one, found in names.items() if one in gone)) - left, left
 
 
 def _selected(read: Iterable[Record], criteria: Criteria) -> tuple[dict[str, None], set[int], set[str]]:
@@ -326,16 +322,6 @@ def _note_products(record: Record, products: dict[str, set[str]]) -> None:
         products[content["target_id"]].add(content["source_id"])
     elif record.type == MemoryLinked.TYPE and content["relation"] == "SUPPORTS" and record.actor == "system":
         products[content["source_id"]].add(content["target_id"])
-
-
-def _note_tests(record: Record, failed: dict[str, set[str]]) -> None:
-    """Note which tests failed in the tasks of a build that has tests; none for another task that became a memory."""
-    content = record.content
-    if record.type == BuildConsolidated.TYPE and (content.get("passed") or content.get("failed")):
-        for key in content.get("consumed_keys", ()):
-            failed[event_id(content["build_id"], key.rpartition(":")[0])].update()
-        for one in content.get("failed", ()):
-            failed[event_id(content["build_id"], one["task"])].add(one["name"])
 
 
 def _texts_of(record: Record) -> Iterator[str]:

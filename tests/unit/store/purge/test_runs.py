@@ -131,3 +131,21 @@ def test_retention_drops_the_names_that_only_deleted_failures_had(
         expected = {"b1": ([], [OTHER]), "b2": ([SHORT], [])}
         assert runs(store) == (expected | {"b2": ([LONG, SHORT], []), "b3": ([], [LONG])} if fails_again else expected)
         store.verify(deep=True)
+
+
+def test_a_purge_leaves_no_test_in_a_baseline(
+    open_store: Callable[..., AgentMemoryStore], clock: FakeClock, traces: Traces
+) -> None:
+    with open_store(clock=clock) as store:
+        consolidate(store, "b1", [SHORT], [OTHER])
+        consolidate(store, "b2", [], [SHORT])
+        clock.advance(days=30)
+        store.insert_memory({"type": "semantic", "content": "Of a later day"})
+        config = store.config
+    compact(config, before="2026-02-20", clock=clock)
+    with open_store(clock=clock) as store:
+        assert store._journal.baseline is not None
+        store.purge(told(store, SHORT))
+        assert traces(config.home, SHORT) == []
+        assert runs(store) == {"b1": ([], [OTHER])}
+        store.verify(deep=True)
