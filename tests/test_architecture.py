@@ -38,11 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_580,
     "model": 6_030,
     "retrieval": 4_680,
-<<<<<<< HEAD
-    "store": 11_720,
-=======
-    "store": 11_697,
->>>>>>> runs42
+    "store": 11_710,
     "tasks": 3_420,
     "text": 550,
     "viz": 2_810,

@@ -360,7 +360,7 @@ class GraphCopy:
                 yield orjson.dumps({"load": {"table": target, "types": types, "path": str(part)}})
                 if name in NAMING:  # while the child copies
                     for key, row in some:
-                        implied.gather(str(key), row, of=name)
+                        implied.gather(str(key), row, source_table=name)
         # what is changed after this checkpoint is never saved
         yield orjson.dumps({"run": [["COMMIT", {}], ["CHECKPOINT", {}], [f"CALL threads={_threads()}", {}]]})
 

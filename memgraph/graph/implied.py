@@ -122,9 +122,11 @@ class Implied:
         self.nodes: dict[str, dict[str, Row]] = defaultdict(dict)
         self._edges: dict[str, dict[tuple[str, ...], Row]] = defaultdict(dict)
 
-    def gather(self, memory_id: str, memory: Row, *, of: str = "Memory") -> None:
-        """Add what a memory (or a row `of` the other table) implies. A node is as the first names it; of two mentions of one thing the last counts."""
-        for table, row, leads_to, node, source in implied(memory) if of == "Memory" else implied_by_run(memory):
+    def gather(self, memory_id: str, memory: Row, *, source_table: str = "Memory") -> None:
+        """Add what a row of `Memory` or of another source table implies. A node is as the first names it; of two mentions of one thing the last counts."""
+        for table, row, leads_to, node, source in (
+            implied(memory) if source_table == "Memory" else implied_by_run(memory)
+        ):
             target = node["id"]
             self.nodes[leads_to].setdefault(target, node)
             if source is None:
@@ -158,7 +160,7 @@ def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
     for name, key, old, new in changes:
         rows[name][key] = new
         if name in NAMING and old is None and new is not None:
-            found.gather(str(key), new, of=name)
+            found.gather(str(key), new, source_table=name)
         if name in NAMING and (
             new is None or (old is None and (new["seq"] <= since or name == "Run"))
         ):  # no other has edges in the copy; a run's number is that of its last event

@@ -110,7 +110,7 @@ def _named(memories: Iterable[Row], reader: Reader) -> tuple[list[Row], list[Row
         key = natural_id("run", build["name"], project_id=build.get("project_id"))
         if run := reader.record("Run", key):
             failed = [one for one in run.get("failed", ()) if event_id(run["name"], one["task"]) in told]
-            found.gather(run["id"], {**run, "failed": failed}, of="Run")
+            found.gather(run["id"], {**run, "failed": failed}, source_table="Run")
             found.nodes["Run"][run["id"]] = {name: run[name] for name in ("id", "name", "project_id")}
     nodes: list[Row] = []
     called: dict[tuple[str, str | None, str], str] = {}
