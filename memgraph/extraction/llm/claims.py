@@ -567,7 +567,7 @@ def _content(text: str) -> Iterator[tuple[str, bool]]:
     initial = set(_BEGINS.findall(text))
     for raw in _ITEM.findall(text):
         item = raw.rstrip(_EDGES)
-        has_sign = item.startswith("--") or (item[:1] in {"-", "+"} and item[1:2].isdigit())
+        has_sign = re.match(rf"--|[-+][{_CURRENCY}]?\d", item) is not None
         item = (item if has_sign else item.lstrip(f"{_EDGES}@")).removesuffix("'s")
         words = item.split("-")
         is_name = len(words) > 2 and not _FREE.intersection(words[1:-1])
