@@ -275,7 +275,9 @@ _CURRENCY = (
 _AMOUNT = re.compile(
     rf"(?<![\w.,])(\d(?:[\d.,]*\d)?[^\W\d_]{{0,4}})[ \u00a0\u202f]?([{_CURRENCY}])(?!\w)|([{_CURRENCY}]) (?=\d)"
 )
-_ITEM = re.compile(rf"[-+]?[{_CURRENCY}]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[{_CURRENCY}]?[\w!#$%&'+\-./:=?@\\^~’–—]+")
+_ITEM = re.compile(
+    rf"[-+]?[{_CURRENCY}]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|(?:[-+]?[{_CURRENCY}])?[\w!#$%&'+\-./:=?@\\^~’–—]+"
+)
 _EDGES = ".:!?'’=&\\-–—/"
 _SIGNS = re.compile(r"[\d_./\\:=@#+~$%]|[a-z][A-Z]|^--|^[A-Z]{2,}s?$")
 _QUANTITY = re.compile(rf"[-+]?([{_CURRENCY}]|v?)(\d[\d.,:]*)(%?)([a-z]{{0,4}})")
