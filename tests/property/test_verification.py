@@ -84,6 +84,8 @@ def test_a_denial_stays_a_denial(said: list[str], negation: str) -> None:
         ("The exit code is -5.", "The exit code is 5.", False),
         ("The exit code is 5.", "The exit code is -5.", False),
         ("The exit code is −5.", "The exit code is -5.", True),
+        ("The balance is -€500.", "The balance is -500 €.", True),
+        ("The balance is €500.", "The balance is -500 €.", False),
         ("It passes when status == 5", "It passes when status==5", True),
         ("Use tabs", "Do not, in general, use tabs", False),
         ("Use tabs", "That is not so. Use tabs", True),

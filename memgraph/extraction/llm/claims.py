@@ -275,7 +275,9 @@ _CURRENCY = (
 _AMOUNT = re.compile(
     rf"(?<![\w.,])(\d(?:[\d.,]*\d)?[^\W\d_]{{0,4}})[ \u00a0\u202f]?([{_CURRENCY}])(?!\w)|([{_CURRENCY}]) (?=\d)"
 )
-_ITEM = re.compile(rf"[-+]?[{_CURRENCY}]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|[{_CURRENCY}]?[\w!#$%&'+\-./:=?@\\^~’–—]+")
+_ITEM = re.compile(
+    rf"[-+]?[{_CURRENCY}]?\d[\d.,:]*\d%?[^\W\d_]*(?![^\s,;)])|(?:[-+]?[{_CURRENCY}])?[\w!#$%&'+\-./:=?@\\^~’–—]+"
+)
 _EDGES = ".:!?'’=&\\-–—/"
 _SIGNS = re.compile(r"[\d_./\\:=@#+~$%]|[a-z][A-Z]|^--|^[A-Z]{2,}s?$")
 _QUANTITY = re.compile(rf"[-+]?([{_CURRENCY}]|v?)(\d[\d.,:]*)(%?)([a-z]{{0,4}})")
@@ -292,7 +294,7 @@ _BOUND = re.compile(
 )
 _FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)  # of a record; without any, the paragraphs are records
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
-_SENTENCE = re.compile(r"[.!?;]+[\"”'’)]*\s+|\n+")
+_SENTENCE = re.compile(r"(?!(?:(?<=\betc)|(?<=\be\.g)|(?<=\bi\.e))\.\)?\s+[a-z])[.!?;]+[\"”'’)]*\s+|\n+")
 _BEGINS = re.compile(r"(?:^|[.!?:;]\s+|\n)[^\w\n]{0,4}(\w+)")
 _CAUSE = re.compile(r"\b(?:because|since|due to|owing to|caused by)\b([^.;:]*)", re.IGNORECASE)
 _CLAUSE = re.compile(
@@ -444,9 +446,10 @@ def _unsaid(text: str, known: Evidence) -> Iterator[str]:
 def _may_be_new(sentence: str, known: Evidence) -> bool:
     """Return whether one of two words may be new: what has the other one is in another language, or denies something as this does."""
     words = _stems(sentence, known.meant)
-    denying = (one for one in known.sentences if any(clause.denied or clause.negative for clause in one))
-    is_denied = any(words & clause.words for clause in chain(*denying))
-    return bool(words & known.foreign) or (is_denied and _DENIAL.search(sentence) is not None)
+    denying = [one for one in known.sentences if any(clause.denied or clause.negative for clause in one)]
+    if words & known.foreign or _DENIAL.search(sentence):
+        return bool(words & known.foreign) or any(words & clause.words for clause in chain(*denying))
+    return _NEGATIVE.search(sentence) is not None and any(words & clause.denied for clause in chain(*denying))
 
 
 def _unquoted(text: str, known: Evidence) -> Iterator[str]:
@@ -549,7 +552,7 @@ def _clauses(text: str, stem_of: Callable[[str], str]) -> Iterator[_Clause]:
 
 def _is_foreign(sentence: str) -> bool:
     """Return whether a sentence has more words of another language than it has English ones of grammar, which weigh three times."""
-    words = _WORD.findall(sentence.casefold())
+    words = _WORD.findall(sentence.casefold().removeprefix("user_did:"))
     english = {word for word in words if word in _FREE}
     denials = sum(word in _FOREIGN_DENIALS for word in words)  # these count twice
     letters, others = len(_SCRIPT.findall(sentence)), denials + sum(word in _FOREIGN for word in words)
@@ -566,7 +569,7 @@ def _content(text: str) -> Iterator[tuple[str, bool]]:
     initial = set(_BEGINS.findall(text))
     for raw in _ITEM.findall(text):
         item = raw.rstrip(_EDGES)
-        has_sign = item.startswith("--") or (item[:1] in {"-", "+"} and item[1:2].isdigit())
+        has_sign = re.match(rf"--|[-+][{_CURRENCY}]?\d", item) is not None
         item = (item if has_sign else item.lstrip(f"{_EDGES}@")).removesuffix("'s")
         words = item.split("-")
         is_name = len(words) > 2 and not _FREE.intersection(words[1:-1])

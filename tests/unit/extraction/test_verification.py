@@ -137,7 +137,7 @@ CASES = {
     "a short sentence with a new word": Case("agent: claude\noutput: bash: jq: command not found", "", "jq is not installed.", "yq is not installed."),
     "in French, not the readme": Case(
         "user_did: I want the messages to be in french (not the project like readme, logs, etc in english)", "",
-        "The messages are in French; the project (readme, logs) stays in English.", "The messages are in French, and so is the readme.",
+        "The messages are in French; the project (readme, logs, etc.) stays in English.", "The messages are in French, and so is the readme.",
     ),
     "not in one, but in the other": Case(
         "user_did: debug logging in development is fine, but not in production", "",
@@ -188,6 +188,7 @@ CASES = {
     "a denial in German beside English": Case(
         "user_did: Für die Tests benutzen wir kein Docker. The readme is long.", "", "No Docker is used for the tests.", "The readme is not long.",
     ),
+    "a short denial in German": Case("user_did: Keine Docker in Tests verwenden.", "", "Docker is not used in tests.", "No Podman is used in tests."),
     "a denial beside a name in Chinese": Case(
         "user_did: Do not delete the backups of 王伟.", "", "The backups of 王伟 must not be deleted.", "Delete the backups of 王伟.",
     ),
@@ -207,6 +208,9 @@ CASES = {
         "The importer must not write temporary files.", "The importer must write temporary files, not logs.",
     ),
     "two words, of which one is new": Case("agent: claude\nlesson: The deploy finished.", "", "The deploy is finished.", "The deploy failed."),
+    "two words, of which the new one denies": Case(
+        "user_did: don't list the passing tests", "", "Passing ones are hidden.", "Passing ones are green.",
+    ),
     "two words, beside another language": Case(
         "agent: claude\nlesson: Backups are kept. Die Nachrichten sind nicht auf Deutsch.", "", "Backups are kept.", "Backups deleted.",
     ),
