@@ -26,7 +26,7 @@ ROOM_LINES = {
     "diagnostics": 1_090,
     "disk": 690,
     "embedding": 680,
-    "extraction": 8_110,
+    "extraction": 8_120,
     "facade": 970,
     "fold": 2_290,
     "graph": 2_090,
