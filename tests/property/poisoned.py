@@ -162,16 +162,14 @@ def _transcript(path: Path, texts: list[str]) -> Reader:
     contents: list[tuple[str, dict[str, Any]]] = [("user", {"type": "text", "text": "fix the till"})]
     for place, text in enumerate(texts):
         failed = f"Exit code 2\n{text}\nValueError: part {place} of the till is open\nmake: *** [part-{place}] Error 2"
-        for number, (command, output, is_error) in enumerate(
-            (
-                (f"make part-{place}", failed, True),
-                (f"touch {place}", "done", False),
-                (f"make part-{place}", "ok", False),
-            )
+        run = ("Bash", {"command": f"make part-{place}"})
+        edit = ("Edit", {"file_path": f"/shop/part_{place}.py", "old_string": "open", "new_string": "closed"})
+        for number, ((name, given), output, is_error) in enumerate(
+            ((run, failed, True), (edit, "done", False), (run, "ok", False))
         ):
             call = f"call-{place}-{number}"
             contents += [
-                ("assistant", {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": command}}),
+                ("assistant", {"type": "tool_use", "id": call, "name": name, "input": given}),
                 ("user", {"type": "tool_result", "tool_use_id": call, "is_error": is_error, "content": output}),
             ]
     lines = [

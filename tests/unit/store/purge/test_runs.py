@@ -21,7 +21,14 @@ Traces = Callable[..., list[str]]
 def consolidate(store: AgentMemoryStore, build: str, passed: list[str], failed: list[str], day: int = 5) -> None:
     ran = [(one, "success") for one in passed] + [(one, "failure") for one in failed]
     tasks = [
-        {"task_id": f"{name}/{outcome}", "agent_name": "ci", "description": name, "test": name, "outcome": outcome}
+        # a test that failed and passed in one run was run again, as reports mark it
+        {
+            "task_id": f"{name}/{outcome}{' (first run)' * (outcome == 'failure' and name in passed)}",
+            "agent_name": "ci",
+            "description": name,
+            "test": name,
+            "outcome": outcome,
+        }
         | ({"output": f"AssertionError: {TEXTS[name]} in {build}"} if outcome == "failure" else {})
         for name, outcome in ran
     ]
