@@ -36,7 +36,7 @@ _TRAILERS = (
 _ANY_TRAILER = re.compile(r"[A-Za-z][\w-]{1,40}: \S|\(cherry[- ]picked from\b|[A-Za-z][\w-]{1,40} #\d")
 _MARKUP = re.compile(
     r"^---\nupdated-dependencies:\n(?:(?!---$)[^\n]{0,400}\n){0,200}?\.\.\.$|^ {0,3}-{3,}[ \t]*$|"
-    r"<!--[^<>]{0,4000}-->|</?(?:a|b|br|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|source|span|strong|su[bp]|summary|t[dhr]|table|tbody|thead|ul)(?:\s[^<>]{0,500})?/?>|"
+    r"</?(?:a|b|br|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|source|span|strong|su[bp]|summary|t[dhr]|table|tbody|thead|ul)(?:\s[^<>]{0,500})?/?>|"
     r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<!\*)\*\*(?=\S)|(?<=\S)\*\*(?!\*)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
@@ -50,7 +50,7 @@ _ISSUE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
-"""What the template of a pull request explains, with examples: nobody says it of this commit."""
+"""A comment of HTML: what the template of a pull request explains, with examples, nobody says of this commit."""
 _CLOSES = frozenset("close closes closed fix fixes fixed resolve resolves resolved".split())
 """The keywords of GitHub before an issue, https://docs.github.com/en/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue."""
 
@@ -128,7 +128,7 @@ def plain_text(subject: str, body: str) -> str:
 
 def without_markup(text: str) -> str:
     """Return a text without HTML, and without Markdown except lists and `code`."""
-    return _LINK.sub(r"\1", _MARKUP.sub("", text))
+    return _LINK.sub(r"\1", _MARKUP.sub("", _COMMENT.sub("", text)))
 
 
 def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int], list[int]]:

@@ -48,7 +48,7 @@ _HEAD_BYTES = 8192
 _LAST_DAY = 2_900_000
 _UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _CONTROLS = frozenset(map(chr, {*range(32), 0xFFFD} - {*range(9, 14), 0x1B}))
-"""Characters that text does not have, and what stands for bytes that are none."""
+"""Characters that do not occur in text, and the one that replaces invalid bytes."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _BEGINS = re.compile(r"\n\s*|(?<=[.!?])\s+")
 """Where a sentence begins."""
@@ -344,7 +344,7 @@ def _storable(value: Any) -> Any:
 
 
 def loaded(data: bytes) -> Any:
-    """Parse JSON, invalid UTF-8 replaced; a `ValueError` says that it is none, or nested too deeply."""
+    """Parse JSON, replacing invalid UTF-8. Raises a `ValueError` if it is not JSON or is nested too deeply."""
     try:
         return json.loads(data.decode("utf-8-sig", errors="replace"))
     except (ValueError, RecursionError) as error:

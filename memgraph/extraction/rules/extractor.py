@@ -195,7 +195,7 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
 
 
 def _is_retry(words: list[str]) -> bool:
-    """Return whether words tell of a retry: "attempt" only beside its number ("attempt 2", "second attempt")."""
+    """Return whether words speak of a retry: "attempt" only beside its number ("attempt 2", "second attempt")."""
     numbered = (pair for pair in pairwise(words) if "second" in pair or any(word[:1].isdigit() for word in pair))
     return not _RETRIES.isdisjoint(words) or any("attempt" in pair for pair in numbered)
 

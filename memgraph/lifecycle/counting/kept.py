@@ -64,7 +64,7 @@ _MOST_TITLE_CHARS = 120
 
 
 class _History(NamedTuple):
-    """What is counted of a project, and the rows of the memories that tell of it."""
+    """The records that are counted in a project, and the rows of its episodes by id."""
 
     records: list[Record]
     rows: dict[str, Row]
@@ -217,7 +217,7 @@ def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
 def _outcomes(
     runs: Sequence[Row], told: Mapping[str, str], changes: Sequence[Change], rows: Mapping[str, Row]
 ) -> Iterator[Outcome]:
-    """Yield the results of the tests that ever failed. A failure counts while a memory tells of it (`told`, by its event)."""
+    """Yield the results of the tests that ever failed. A failure counts while a memory describes it; `told` has these ids by event."""
     ever = {one["name"] for run in runs for one in run.get("failed", ())}
     ran = []
     for run in runs:

@@ -68,7 +68,7 @@ class Outcomes:
             yield tallies.question(outcome.test, len(self._log.get(outcome.test, ())))
 
     def rules(self) -> Iterator[Counted]:
-        """Yield the rules over tests. Their evidence is what tells of the failures, after what mended the last one."""
+        """Yield the rules over tests. Their evidence is the commit that mended the last failure, then the memories of the failures."""
         for tallies in self.tallies:
             for test, hits in tallies.hits.items():
                 log = self._log[test]

@@ -46,7 +46,7 @@ class Outcome:
     """How a test ended in a run.
 
     `id` names the run, `code` what it ran on: equal for equal code, and for no two runs where that is not known; only runs of one `job`
-    are compared. One that `was_retried` failed and then passed. `failure` is the memory that tells of a failure; `mended_by` says what
+    are compared. One that `was_retried` failed and then passed. `failure` is the memory of a failure; `mended_by` says what
     came between a failure and this pass, and `mending` is its memory.
     """
 
