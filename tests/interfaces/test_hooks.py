@@ -451,7 +451,7 @@ def test_a_process_of_its_own_reads_what_waits(
             assert answer_hook(memory, "claude-code", named(events, "SessionEnd")) == ""
             deadline = time.monotonic() + 15
             while time.monotonic() < deadline:
-                if any("KeyError: 'delay'" in one.content for one in memory.store.every_memory()):
+                if any("a cancelled ferry has a default now" in one.content for one in memory.store.every_memory()):
                     return
                 time.sleep(0.1)
         raise AssertionError("nothing was read")
