@@ -151,12 +151,11 @@ def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
         except InvalidInputError as error:
             problems.append(f"statements.{place}.{error}")
             continue
-        found = claim.problems(order.excerpt, metadata=" ".join(filter(None, (order.source_at[:10], order.project_id))))
+        metadata = " ".join(filter(None, (order.source_at[:10], order.project_id)))
+        kept, found = claim.verified(order.excerpt, metadata=metadata)
         problems += [f"statements.{place}.{problem}" for problem in found]
-        if not found:
-            stray = claim.unsupported_tags(order.excerpt)
-            problems += [f"statements.{place}.tags: “{tag}” is not in the excerpt; left out" for tag in stray]
-            accepted.append(claim.without_tags(stray))
+        if kept is not None:
+            accepted.append(kept)
     if problems and not accepted and not order.attempts:
         raise UnsupportedClaimError(problems)
     return accepted, problems

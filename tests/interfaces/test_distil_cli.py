@@ -103,7 +103,10 @@ REFUSED = [
     ("[" * 200_000, "is not JSON"),
     ("[]", "must hold a JSON object"),
     ("{}", "statements"),
-    (json.dumps({"statements": [statement(content="The import needs a proxy.")]}), "“proxy” is not in the source"),
+    (
+        json.dumps({"statements": [statement(content="The import needs 7 proxies.")]}),
+        "“7” is not in the quoted evidence",
+    ),
 ]
 
 
@@ -116,14 +119,14 @@ def test_what_is_refused(run: Any) -> None:
 
 def test_a_partly_refused_answer_says_why(run: Any) -> None:
     order_id = run("distil")[:8]
-    said = json.dumps({"statements": [statement(), statement(content="The import needs a proxy.")]})
+    said = json.dumps({"statements": [statement(), statement(content="The import needs 7 proxies.")]})
     shown = run("distil", "answer", order_id, "-", given=said)
     assert shown.splitlines()[0] == (
         "Answered: 1 memory added, 1 statement refused (send corrections of it; attempts left: 2)."
     )
-    assert "statements.1.content: “proxy” is not in the source" in shown
+    assert "statements.1.content: “7” is not in the quoted evidence" in shown
     assert "(answered in part)" in run("distil")
-    wrong = json.dumps({"statements": [statement(content="The import needs a proxy.")] * 2})
+    wrong = json.dumps({"statements": [statement(content="The import needs 7 proxies.")] * 2})
     assert "2 statements refused (send corrections of them" in run("distil", "answer", order_id, "-", given=wrong)
     assert "(the order is closed)" in run("distil", "answer", order_id, "-", given=wrong)
     assert run("distil") == "No work order is open.\n"
@@ -174,7 +177,7 @@ def test_a_block_of_code_may_stand_in_an_answer(run: Any, tmp_path: Path) -> Non
 
 
 def test_an_answer_refused_in_part_leaves_its_order_open(run: Any, tmp_path: Path) -> None:
-    said = json.dumps({"statements": [statement(), statement(content="The import needs a proxy.")]})
+    said = json.dumps({"statements": [statement(), statement(content="The import needs 7 proxies.")]})
     command = program(tmp_path / "a.py", f"print({said!r})")
     found = json.loads(run("distil", "run", "--json", "--with", command, code=1, stdout=True).splitlines()[0])
     assert (len(found["answers"]), found["failed"], found["left"]) == (1, {}, 1)
@@ -211,7 +214,7 @@ def is_running(process: int) -> bool:
         ("sys.stdout.buffer.write(bytes([255]))", "printed no UTF-8"),
         ("sys.exit('no model\\x1b[2J is loaded')", "exited with 1: no model"),
         ("time.sleep(60)", "took longer than 0.5 s"),
-        (f"print({json.dumps({'statements': [statement(content='The import needs a proxy.')]})!r})", "“proxy” is not"),
+        (f"print({json.dumps({'statements': [statement(content='The import needs 7 proxies.')]})!r})", "“7” is not"),
     ],
 )
 def test_an_order_whose_program_fails_is_named_and_stays_open(run: Any, tmp_path: Path, body: str, told: str) -> None:

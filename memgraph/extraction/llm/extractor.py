@@ -17,7 +17,7 @@ from memgraph.extraction.llm.prompt import DATA, Event, Prompt, fenced, prompt_f
 from memgraph.extraction.llm.servers import REPLY_TOKENS, ChatCompletionsModel, OllamaLanguageModel
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.rules.findings import origin
-from memgraph.model.base import MAX_CONTENT_CHARS, Model
+from memgraph.model.base import Model
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
@@ -53,8 +53,8 @@ def _object(**properties: Any) -> dict[str, Any]:
 class ModelExtractor:
     """Asks a language model what is worth remembering. An `Extractor`.
 
-    The model states claims about the events shown. A claim whose words its event does not support is dropped, as are
-    unsupported fields of a claim that holds (`Claim.problems`). All else derives from the event and the log: project,
+    The model states claims about the events shown. Kept are the sentences of the event that a claim quotes, and what it says of them;
+    a claim that its event does not support is dropped, as are unsupported fields (`Claim.verified`). All else derives from the event and the log: project,
     build, sources, trust class. So a prompt injection in a log can at worst become a memory of what that log says.
     Of a log longer than `prompt_tokens` a part is shown.
     """
@@ -109,38 +109,20 @@ class ModelExtractor:
 
     def _result(self, found: list[_Found], prompt: Prompt, log: BuildEventLog) -> ExtractionResult:
         candidates: dict[str, Candidate] = {}
-        too_long, unsupported, keys = 0, 0, Counter[str]()
+        unsupported, keys = 0, Counter[str]()
         for one in found:
-            if one.is_too_long:
-                too_long += 1
-                continue
-            claim = _supported(one, prompt.events[one.event_index])
+            event = prompt.events[one.event_index]
+            claim, _ = one.verified(event.text, metadata=event.task.agent_name if event.task else "")
             content = canonical_name(one.text)
             if claim is None:
                 unsupported += 1
             elif len(candidates) < self._limit and content not in candidates:
-                memory = _composed(claim, prompt.events[one.event_index], log, self._model.name)
+                memory = _composed(claim, event, log, self._model.name)
                 key = _key(memory)
                 candidates[content] = Candidate(key=f"{key}{keys[key]}", memory=memory)
                 keys[key] += 1  # an event may yield several memories of a type
-        notices = [
-            f"{too_long} left out because they are longer than {MAX_CONTENT_CHARS} characters" if too_long else None,
-            f"{unsupported} left out because the log does not support them" if unsupported else None,
-        ]
-        notice = "; ".join(filter(None, notices)) or None
+        notice = f"{unsupported} left out because the log does not support them" if unsupported else None
         return ExtractionResult(candidates=list(candidates.values()), extractor=self._model.name[:400], notice=notice)
-
-
-_OPTIONAL = frozenset({"event_date", "location", "decision", "alternatives", "trigger", "steps", "agents"})
-
-
-def _supported(found: _Found, event: Event) -> Claim | None:
-    """Return a claim without its unsupported fields; None if its statement or its evidence is unsupported."""
-    metadata = event.task.agent_name if event.task else ""
-    wrong = set(found.problems_by_field(event.text, metadata=metadata))
-    if not wrong <= _OPTIONAL:
-        return None
-    return found.without(wrong).without_tags(found.unsupported_tags(event.text))
 
 
 def _checked(reply: Any, prompt: Prompt) -> list[_Found]:

@@ -1,261 +1,116 @@
-"""Verification: what a source says holds in other words; a changed number, name, path or denial, and an invented cause do not.
-
-Each case has a record, what is quoted of it, a true statement and a false one.
-"""
+"""Verification: the sentences that a claim quotes are kept, and beside them what it says, unless it repeats them."""
 
 from __future__ import annotations
 
-import sys
-import unicodedata
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
-from memgraph.extraction.llm.claims import Claim, evidence_in, item_pattern, may_stand_for, unsupported
+from memgraph.extraction.llm.claims import NOT_VERIFIED, Claim, evidence_in
 
 
-class Case(NamedTuple):
-    """A record, what is quoted of it (all of it if empty), a true statement and a false one."""
-
-    record: str
-    quoted: str
-    true: str
-    false: str
-
-
-def problems(record: str, quoted: str, content: str) -> list[str]:
+def verified(record: str, content: str, *quoted: str, **fields: Any) -> tuple[Claim | None, list[str]]:
     source = f"[1]\n{record}\n\n[2]\nagent: claude\nlesson: I swept the hall and oiled the wheel 7 times."
-    given = {"type": "semantic", "outcome": "neutral", "confidence": 0.8, "content": content}
-    return Claim.parse({**given, "evidence": [quoted or record]}).problems(source, metadata="2026-03-14 kiln-studio")
+    given = {"type": "semantic", "outcome": "neutral", "confidence": 0.8, "content": content, **fields}
+    return Claim.parse({**given, "evidence": list(quoted or [record])}).verified(
+        source, metadata="2026-03-14 kiln-studio"
+    )
 
 
-CASES = {
-    "a user's abbreviation and slip": Case(
-        "user_did: only one ver of the glaze app, perferably thru brew", "only one ver of the glaze app, perferably thru brew",
-        "The user wants one version of the glaze app, preferably through Homebrew.",
-        "The user wants one version of the glaze app, preferably through Chocolatey.",
-    ),
-    "capitals": Case(
-        "user_did: you WILL NOT fire wet clay", "you WILL NOT fire wet clay",
-        "The agent must not fire wet clay.", "The agent should fire wet clay.",
-    ),
-    "initials": Case(
-        "user_did: write the kiln scripts in ps not bash", "",
-        "The kiln scripts are to be written in PowerShell, not bash.",
-        "The kiln scripts are to be written in bash, not PowerShell.",
-    ),
-    "two denials": Case(
-        "user_did: never ship a bowl without signing it", "never ship a bowl without signing it",
-        "Every bowl that ships must be signed.", "Bowls may be shipped without signing.",
-    ),
-    "a choice": Case(
-        "user_did: 3\ncontext: Which clay?\n1. Stoneware\n3. Porcelain (no grog in it)", "3. Porcelain (no grog in it)",
-        "The user chose Porcelain, because there is no grog in it.",
-        "The user chose Porcelain, because it fires at a lower heat.",
-    ),
-    "a root cause": Case(
-        "agent: claude\nlesson: ### Root Cause\nThe fan stops at 980 degrees since `kiln_limit` is read once, at boot.", "The fan stops at 980 degrees since `kiln_limit` is read once, at boot.",
-        "The fan stops at 980 degrees because kiln_limit is only read at boot.",
-        "The fan stops at 890 degrees because kiln_limit is only read at boot.",
-    ),
-    "a path": Case(
-        "agent: claude\noutput: shop/kiln.py:40: too hot\nlesson: The limit was wrong.", "The limit was wrong.",
-        "In shop/kiln.py:40 the limit was wrong.", "In shop/oven.py:40 the limit was wrong.",
-    ),
-    "a version": Case(
-        "agent: claude\nlesson: The press needs firmware 2.4.1.", "", "Firmware 2.4.1 is needed by the press.", "Firmware 2.4 is needed by the press.",
-    ),
-    "a number that is not quoted": Case(
-        "agent: claude\nlesson: Order 20 seeds. The 30 pots are full.", "Order 20 seeds.", "20 seeds are to be ordered.", "30 seeds are to be ordered.",
-    ),
-    "a number in words": Case(
-        "agent: claude\nlesson: Two fans share a fuse.", "", "2 fans share one fuse.", "Three fans share one fuse.",
-    ),
-    "a name": Case(
-        "agent: claude\nlesson: We dropped Redis, it made the queue slower.", "", "Dropping Redis: it made the queue slower.", "The Memcached queue was slower.",
-    ),
-    "a denial of the agent's": Case(
-        "agent: claude\nlesson: WARP isn't an ad blocker. Many run both.", "WARP isn't an ad blocker.",
-        "WARP is not an ad blocker.", "WARP is an ad blocker.",
-    ),
-    "a failure to do something": Case(
-        "agent: claude\nlesson: The sensor fails to detect frost.", "", "The sensor does not detect frost.", "The sensor detects frost.",
-    ),
-    "what to stop": Case(
-        "user_did: stop adding comments to every line", "", "Do not add comments to every line.", "Add comments to every line.",
-    ),
-    "a contrast": Case("user_did: use brushes, not sponges", "", "Use brushes rather than sponges.", "Use sponges."),
-    "a label": Case("agent: claude\nlesson: Exports: not supported", "Exports: not supported", "Exports are not supported.", "Exports are supported."),
-    "an open doubt": Case(
-        "user_did: i am not sure that the fan starts", "", "The user is not sure that the fan starts.", "The fan starts.",
-    ),
-    "an exception": Case(
-        "user_did: no cloud at all, except the domain stays at cloudflare", "no cloud at all, except the domain stays at cloudflare",
-        "No cloud; only the domain stays at Cloudflare.", "No cloud; the domain goes to Namecheap.",
-    ),
-    "a cause of another sentence": Case(
-        "agent: claude\nlesson: The bowls cracked, as the clay was wet. The window was open.", "The bowls cracked, as the clay was wet.",
-        "The bowls cracked because the clay was wet.", "The bowls cracked because the window was open.",
-    ),
-    "who says it": Case(
-        "agent: claude\nlesson: the old kiln should be sold", "", "The old kiln should be sold.", "The user wants the old kiln to be sold.",
-    ),
-    "quoted words": Case(
-        'agent: claude\noutput: error "kiln lamp missing" at start', "", 'It starts with the error "kiln lamp missing".', 'It starts with the error "kiln lamp broken".',
-    ),
-    "an identifier of three words": Case(
-        "agent: claude\nlesson: Our bucket is called acme-prod-logs-eu.", "", "The bucket is acme-prod-logs-eu.", "The bucket is acme-prod-logs-us.",
-    ),
-    "the project's name": Case(
-        "agent: claude\nlesson: The press runs hot.", "", "In Kiln-Studio the press runs hot.", "In Quarry-Studio-Two the press runs hot.",
-    ),
-    "a constant that is called None": Case(
-        "agent: claude\nlesson: Handle float, bool and None for the kiln data.", "", "None, bool and float kiln data are handled.", "No float kiln data are handled.",
-    ),
-    "what nobody said": Case(
-        "agent: claude\nlesson: The press runs hot at noon.", "", "At noon the press gets hot.", "The bearings need weekly grease.",
-    ),
-    "a negative word for a denial": Case(
-        "agent: claude\nlesson: Alpine images have no full ICU.", "", "Alpine images lack a full ICU.", "Alpine images have a full ICU.",
-    ),
-    "a name in another spelling": Case(
-        "agent: claude\nlesson: All GL-iNet telemetry is gone.", "", "The telemetry of GL.iNet is gone.", "The telemetry of TP.Link is gone.",
-    ),
-    "a name with a digit": Case(
-        "agent: claude\nlesson: The 1Password CLI works. You have two vaults.", "You have two vaults.", "There are two vaults in 1Password.", "There are two vaults in 2Password.",
-    ),
-    "first not, then so": Case(
-        "agent: claude\noutput: bun not found\nlesson: Bun was installed.", "", "Bun was not installed at first, and was then installed.", "Bun was installed from Cargo.",
-    ),
-    "money": Case(
-        "agent: claude\nlesson: The `$3,184.35` is literally the USDC amount-out.", "", "$3,184.35 is the USDC amount-out.", "$3,148.35 is the USDC amount-out.",
-    ),
-    "a currency": Case("user_did: we pay €1,250 a month for the kiln", "", "The kiln costs €1,250 a month.", "The kiln costs $1,250 a month."),
-    "a number with a unit": Case("user_did: the log keeps a window of 90 days", "", "The log keeps a 90-day window.", "The log keeps a 30-day window."),
-    "two words of one": Case("user_did: you are using vscode in windows", "", "The user works in VS Code on Windows.", "The user works in VS Mode on Windows."),
-    "a short sentence with a new word": Case("agent: claude\noutput: bash: jq: command not found", "", "jq is not installed.", "yq is not installed."),
-    "in French, not the readme": Case(
-        "user_did: I want the messages to be in french (not the project like readme, logs, etc in english)", "",
-        "The messages are in French; the project (readme, logs, etc.) stays in English.", "The messages are in French, and so is the readme.",
-    ),
-    "not in one, but in the other": Case(
-        "user_did: debug logging in development is fine, but not in production", "",
-        "Production uses no debug logging; development may.", "Production uses debug logging.",
-    ),
-    "not this, only that": Case(
-        "user_did: external files should not be used in production, why not for dev", "",
-        "External files should not be used in production, only in development.", "External files should be used in production.",
-    ),
-    "a condition without a denial": Case(
-        "agent: claude\noutput: API key disabled, tenant disabled\nlesson: The node now requires a key (returns `tenant disabled`).", "",
-        "The node requires a key: without one it returns tenant disabled.", "The node does not require a key.",
-    ),
-    "a condition twice denied": Case(
-        "user_did: the registry isn't reachable without VPN", "",
-        "Without VPN the registry cannot be reached.", "The registry is reachable without VPN.",
-    ),
-    "a need": Case("user_did: no merge without two reviews", "", "A merge needs two reviews.", "A merge needs three reviews."),
-    "what takes no second place": Case("user_did: use yarn, not npm", "", "npm is not used.", "yarn is not used."),
-    "what it does instead": Case(
-        "agent: claude\nlesson: When a host is missing the script just prints a warning and does not exit.", "",
-        "The script does not exit when a host is missing.", "The script exits when a host is missing.",
-    ),
-    "what must stay out": Case("user_did: never commit secrets to the repository", "", "Secrets must stay out of the repository.", "Secrets are committed."),
-    "what was skipped": Case("agent: claude\nlesson: cp skips hidden files", "", "Hidden files are not copied.", "Hidden files are copied to ~/kiln."),
-    "whether or not": Case(
-        "user_did: take the average to tell if it rains or not", "", "The average tells whether it rains.", "The average does not tell whether it rains.",
-    ),
-    "Chinese punctuation": Case(
-        "user_did: 我們不生成 PR,改成 Evidence Panel,並列出 URL。", "",
-        "不生成 PR。改成 Evidence Panel:列出 URL。", "不生成 PR。改成 Summary Panel:列出 URL。",
-    ),
-    "Chinese, told in English": Case(
-        "agent: claude\nlesson: Weight 是我估的,不是 fit 出來的。沒有 ground truth。", "",
-        "The weight was not fitted, and there is no ground truth.", "The weight of Louvain was not fitted.",
-    ),
-    "Japanese": Case("user_did: 本番環境では Redis を使わないことにした。", "", "本番では Redis を使わない。", "本番では Memcached を使わない。"),
-    "German, told in English": Case(
-        "user_did: Für die Tests benutzen wir kein Docker.", "", "No Docker is used for the tests.", "No Podman is used for the tests.",
-    ),
-    "a denial beside a font": Case(
-        "user_did: Do not use the sans-serif font for headings.", "", "The sans-serif font is not used for headings.", "Use the sans-serif font for headings.",
-    ),
-    "a denial beside German": Case(
-        "user_did: Do not delete the backups. Die Sicherungen sind nicht in Frankfurt.", "",
-        "The backups are not to be deleted.", "Delete the backups.",
-    ),
-    "a denial in German beside English": Case(
-        "user_did: Für die Tests benutzen wir kein Docker. The readme is long.", "", "No Docker is used for the tests.", "The readme is not long.",
-    ),
-    "a short denial in German": Case("user_did: Keine Docker in Tests verwenden.", "", "Docker is not used in tests.", "No Podman is used in tests."),
-    "a denial beside a name in Chinese": Case(
-        "user_did: Do not delete the backups of 王伟.", "", "The backups of 王伟 must not be deleted.", "Delete the backups of 王伟.",
-    ),
-    "a denial beside a name in Russian": Case(
-        "agent: claude\nlesson: The backups of Анна Иванова are kept.", "", "The backups of Анна Иванова were kept.", "The backups of Анна Иванова are not kept.",
-    ),
-    "a second denial": Case(
-        "agent: claude\nlesson: We do not store user tokens in plain text anywhere.", "",
-        "Tokens are not stored in plain text.", "The tokens are stored in plain text, not hashed.",
-    ),
-    "only": Case(
-        "agent: claude\nlesson: We do not store user tokens in plain text anywhere.", "",
-        "No tokens are stored in plain text.", "Only the tokens are stored in plain text.",
-    ),
-    "a second denial, of a part": Case(
-        "agent: claude\nlesson: The importer must not write temporary files to the repository.", "",
-        "The importer must not write temporary files.", "The importer must write temporary files, not logs.",
-    ),
-    "two words, of which one is new": Case("agent: claude\nlesson: The deploy finished.", "", "The deploy is finished.", "The deploy failed."),
-    "two words, of which the new one denies": Case(
-        "user_did: don't list the passing tests", "", "Passing ones are hidden.", "Passing ones are green.",
-    ),
-    "two words, beside another language": Case(
-        "agent: claude\nlesson: Backups are kept. Die Nachrichten sind nicht auf Deutsch.", "", "Backups are kept.", "Backups deleted.",
-    ),
-    "two words, one of them in Japanese": Case(
-        "agent: claude\nlesson: 本番環境では cache は使われていない。", "", "The cache is not used in production.", "The queue is not used in production.",
-    ),
-    "two words, of a denial": Case("agent: claude\nlesson: The deploy failed.", "", "The deploy did not finish.", "The deploy did finish."),
-    "a currency after the number": Case("user_did: the kiln costs $500", "", "The kiln costs 500$.", "The kiln costs 500€."),
-    "another currency": Case("user_did: the kiln costs 500 €", "", "The kiln costs €500.", "The kiln costs ₹500."),
-    "a cause in Chinese": Case(
-        "agent: claude\nlesson: 登录失败，因为缓存过期。", "", "登录 failed because 缓存 expired.", "登录 failed because the 磁盘 expired.",
-    ),
-    "without, after the main clause": Case(
-        "agent: claude\nlesson: The release was deployed after running the tests.", "",
-        "After running the tests, the release was deployed.", "The release was deployed, without running the tests.",
-    ),
-    "without, in the source": Case(
-        "agent: claude\nlesson: The release was deployed, without running the tests.", "",
-        "The tests were not run.", "The tests were running.",
-    ),
-    "other scripts": Case("agent: claude\nlesson: 数据库被锁 by kiln_7", "", "kiln_7: 数据库被锁", "kiln_8: 数据库被锁"),
-}  # fmt: skip
+def kept(record: str, content: str, *quoted: str) -> str:
+    claim, problems = verified(record, content, *quoted)
+    assert problems == []
+    assert claim is not None
+    return claim.content
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_the_source_says_holds_and_what_it_does_not_say_is_refused(case: str) -> None:
-    record, quoted, true, false = CASES[case]
-    assert problems(record, quoted, true) == []
-    assert problems(record, quoted, false)
+LESSON = "agent: claude\nlesson: The fan stops at 980 degrees, as `kiln_limit` is read once. It does not start again. The lid was shut."
+
+
+def test_what_is_said_in_other_words_stands_beside_the_whole_sentences_that_are_quoted() -> None:
+    said = "The fan stops at 980 degrees because kiln_limit is only read at boot."
+    assert kept(LESSON, said, "fan stops at 980 degrees") == (
+        f"“The fan stops at 980 degrees, as `kiln_limit` is read once.”{NOT_VERIFIED}{said}"
+    )
+    assert kept(LESSON, "The fan starts again.", "start again", "lid was shut").startswith(
+        "“It does not start again. The lid was shut.” In other words (not verified): "
+    )
+    assert kept(LESSON, "The fan was shut.", "lid was shut", "fan stops at 980").startswith(
+        "“The fan stops at 980 degrees, as `kiln_limit` is read once. … The lid was shut.” In"
+    )
+
+
+def test_what_repeats_whole_sentences_stands_alone() -> None:
+    for said in ("It does not start again.", "the lid was shut", "The lid was shut. It doesn't start again"):
+        told = LESSON.replace("does not", "doesn't") if "'" in said else LESSON
+        assert kept(told, said, "start again", "The lid was shut") == said
+    assert NOT_VERIFIED in kept(LESSON, "It does start again.", "It does not start again.")
+    assert NOT_VERIFIED in kept("lesson: Do not, in general, use tabs.", "Use tabs.", "use tabs.")
+    assert NOT_VERIFIED in kept("lesson: It fails not because of memory\nbut of disk.", "It fails because of memory")
+    assert NOT_VERIFIED in kept(LESSON, "The lid was shut.", "It does not start again."), "it is not quoted"
+
+
+def test_who_said_it_stands_there() -> None:
+    said = "The scripts are to be written in PowerShell."
+    assert kept("user_did: write the scripts in ps not bash", said) == (
+        f"The user: “write the scripts in ps not bash”{NOT_VERIFIED}{said}"
+    )
+
+
+def test_a_long_quotation_is_cut_at_a_sentence_and_leaves_room_for_the_reading() -> None:
+    quoted = " ".join(f"The lamp of hall {number} is red." for number in range(30))
+    record = f"lesson: {quoted} The kiln is hot."
+    said = "Lamps are red. " * 30
+    content = kept(record, said, quoted)
+    assert len(content) <= 800
+    assert content.endswith(said.strip())
+    assert "is red.”" in content
+    claim, [problem] = verified(record, "Lamps are red. " * 45, quoted)
+    assert claim is None
+    assert problem == f"content: is longer than {800 - 200 - len(NOT_VERIFIED)} characters"
 
 
 @pytest.mark.parametrize(
-    ("record", "statement"),
+    ("record", "said"),
     [
-        ("user_did: use ps, not bash", "Use bash on Monday instead of PowerShell."),
-        ("lesson: The valve refuses wet clay.", "The valve accepts wet clay."),
-        ("lesson: Redis replaced Postgres.", "Postgres replaced Redis."),
+        ("lesson: The press needs firmware 2.4.1.", "Firmware 2.4.1 is needed."),
+        ("lesson: Two fans share a fuse.", "2 fans share one fuse."),
+        ("lesson: The log keeps a window of 90 days", "The log keeps a 90-day window."),
+        ("lesson: set timeout to 60 s and 1,000 rows", "The timeout is 60s, the rows are 1000."),
+        ("output: shop/kiln.py:40: too hot", "In kiln.py the kiln is too hot (line 40)."),
+        ("lesson: The kiln costs 500 €.", "The kiln costs €500."),
+        ("lesson: The press runs hot.", "In Kiln-Studio the press runs hot."),
+        ("lesson: we use Github for the press", "The press uses GitHub, e.g. for itself."),
+        ("user_did: only one ver of the app, perferably thru brew", "One version of the app, preferably of Homebrew."),
+        ("lesson: 数据库被锁 by kiln_7", "kiln_7: 数据库被锁"),
     ],
 )
-def test_words_are_compared_not_meanings(record: str, statement: str) -> None:
-    said = problems(record, "", statement)
-    assert not any("deny" in one or "denies" in one for one in said)
+def test_what_the_quoted_sentences_have_in_another_form_is_kept(record: str, said: str) -> None:
+    assert kept(record, said).endswith(said)
 
 
-def test_a_passage_may_leave_out_and_may_correct_a_slip_but_must_be_there() -> None:
+@pytest.mark.parametrize(
+    ("record", "said", "problem"),
+    [
+        ("lesson: The press needs firmware 2.4.1.", "Firmware 2.4 is needed.", "“2.4”"),
+        ("lesson: Two fans share a fuse.", "three fans share one fuse.", "“three”"),
+        ("lesson: shop/kiln.py:40 was wrong", "In shop/oven.py:40 it was wrong.", "“shop/oven.py:40”"),
+        ("lesson: kiln_limit was wrong", "It was wrong: lamp_limit.", "“lamp_limit”"),
+        ("lesson: the flag --lid is wrong", "The flag --lamp is wrong.", "“--lamp”"),
+        ("lesson: We dropped Redis, it made the queue slower.", "The queue of Memcached was slower.", "“Memcached”"),
+        ("lesson: the old kiln should be sold", "The user wants the old kiln sold.", "quote the turn of the user"),
+        ("lesson: The press runs hot at noon.", "Bearings need weekly grease.", "hardly a word in common"),
+        ("lesson: The press runs hot.", "The press runs hot: 7 times.", "“7” is not in the quoted evidence"),
+        ("lesson: The press runs hot.", "…", "hardly a word"),
+    ],
+)
+def test_what_the_quoted_sentences_do_not_have_is_refused(record: str, said: str, problem: str) -> None:
+    claim, [found] = verified(record, said)
+    assert claim is None
+    assert problem in found
+
+
+def test_a_passage_may_leave_out_and_may_have_a_slip_but_must_be_there() -> None:
     source = "[1]\nuser_did: pls dont mock the db in integartion tests, we got **burned** last quarter\n\n[2]\nThe kiln is hot."
     for quoted, is_there in [
         ("don't mock the db in integration tests", True),
@@ -269,85 +124,63 @@ def test_a_passage_may_leave_out_and_may_correct_a_slip_but_must_be_there() -> N
         assert (evidence_in(source, [quoted])[1] == []) is is_there, quoted
 
 
-def test_a_refusal_says_what_to_do() -> None:
-    record = "agent: claude\nlesson: The kiln is hot. The lid was shut at noon."
-    for statement, told in [
-        ("The kiln is hot at 8080.", "“8080” is not in the quoted evidence: quote the passage that has it"),
-        ("The user says the kiln is hot.", "“user” is not in the quoted evidence: quote the turn of the user, or say who said it"),
-        ("The bearings squeak.", "“bearings”, “squeak” are not in the source: say it in its words"),
-        ("The kiln is not hot.", "the quoted evidence does not deny “hot”"),
-        ("The lid was shut because rain fell.", "states no cause “rain fell”: quote the passage that does, or leave it out"),
-    ]:  # fmt: skip
-        assert told in "; ".join(problems(record, "", statement)), statement
-
-
-def test_a_name_that_several_records_have_may_be_given_without_a_quotation() -> None:
-    records = ["Start Deckard.", "Deckard is up.", "The lamp was red.", "Stop Deckard now, and Rachael."]
-    evidence, _ = evidence_in("\n\n".join(records), ["The lamp was red."])
-    assert unsupported("The lamp of Deckard was red.", evidence) == []
-    assert unsupported("The lamp of Rachael was red.", evidence)
-
-
 @pytest.mark.parametrize(
-    "said",
+    ("source", "cut"),
     [
-        "Nothing else. The list is a ceiling, not a floor.",
-        "The page shows a hint when no user is there; it disables the start until signed in.",
+        ("The worker is unable to delete", "able to delete"),
+        ("listens on port 18080.", "8080."),
+        ("Deploy to notprod-eu only", "prod-eu only"),
+        ("It took 0.5 s", "5 s"),
+        ("It took 1,500 s", "1"),
+        ("It grew by 5% there", "It grew by 5"),
+        ("We don't use tabs", "t use tabs"),
     ],
 )
-def test_what_is_copied_word_for_word_denies_nothing_else(said: str) -> None:
-    evidence, missing = evidence_in(f"Kiln notes. {said} Oil the wheel.", [said])
-    assert (unsupported(said, evidence), missing) == ([], [])
+def test_a_passage_does_not_cut_a_word_or_a_number(source: str, cut: str) -> None:
+    assert evidence_in(source, [cut])[1] == [cut]
+    assert evidence_in(f"{source}. And {cut}", [cut])[1] == []
 
 
-def test_the_name_of_the_project_is_no_new_word() -> None:
-    evidence, _ = evidence_in("Fix redirects.", ["Fix redirects."], known="2026-03-14 kilnlib")
-    assert unsupported("In kilnlib, redirects broke.", evidence) == []
-    assert unsupported("In quarry, redirects broke.", evidence)
+FIELDS = {
+    "event_date": "2026-01-05",
+    "location": "the hall, shop/kiln.py",
+    "decision": "sell the kiln",
+    "alternatives": ["a new lamp"],
+    "trigger": "a hot kiln",
+    "steps": ["open the lid", "sell the kiln"],
+    "agents": ["Anna", "planner-2", "juno", "the user"],
+}
+SOURCE = (
+    "On 2026-01-05 at 14:30 Anna was in the hall, asked by planner-2 and by juno. The user came. A new lamp was no help, "
+    "shop/kiln.py is hot: open the lid, sell the kiln."
+)
 
 
-def test_what_only_names_something_denies_nothing() -> None:
-    evidence, _ = evidence_in("Paint the hall, not the attic.", ["Paint the hall, not the attic."])
-    assert unsupported("the attic", evidence)
-    assert unsupported("the attic", evidence, names_only=True) == []
-    assert unsupported("the cellar", evidence, names_only=True)
-
-
-@pytest.mark.parametrize(
-    ("item", "text", "stands"),
-    [
-        ("ada/kiln", "see https://git.example.org/ada/kiln.git", True), ("ada/kiln", "see /ada/kilns", False),
-        ("kiln.py", "shop/kiln.py:40", True), ("shop/kiln.py:41", "shop/kiln.py:40", False), ("--glaze", "--no-glaze", False),
-        ("benchpress", "-bench=benchpress", True), ("-c", "press-c", False), ("3.3", "3.3.5", False), ("v3.3.5", "3.3.5", True),
-        ("v2", "phase 2", False), ("5", "-5", False), ("5", "5%", False), ("60s", "60 s", True), ("60", "60s", True), ("6s", "60 s", False),
-        ("40", "kiln.py:40", True), ("2", "press 2>&1", True), ("-5", "exit code -5", True), ("14", "2026-03-14", False),
-        ("$500", "a limit of $500.", True), ("$500", "$5,000", False), ("$500", "€500", False), ("500", "$500", True),
-        ("€500", "€1500", False), ("€500k", "€500", False),
-        ("缓存", "因为缓存过期", True), ("缓存", "磁盘过期", False),
-    ],
-)  # fmt: skip
-def test_an_exact_item_may_be_a_part_of_a_longer_one(item: str, text: str, stands: bool) -> None:
-    assert (item_pattern(item).search(text) is not None) is stands
-
-
-def test_another_currency_is_another_amount() -> None:
-    signs = [chr(at) for at in range(sys.maxunicode) if unicodedata.category(chr(at)) == "Sc"]
-    for sign, other in pairwise(signs):
-        record = f"agent: claude\nlesson: The kiln costs {sign}500 now."
-        for amount in (f"{sign}500", f"500{sign}", f"500 {sign}"):
-            assert problems(record, "", f"The kiln costs {amount} now.") == [], amount
-        for amount in (f"{other}500", f"500{other}", f"500 {other}"):
-            if unicodedata.normalize("NFKC", sign) != unicodedata.normalize("NFKC", other):
-                assert problems(record, "", f"The kiln costs {amount} now."), (sign, amount)
+def test_fields_that_the_record_has_are_kept() -> None:
+    claim, left_out = verified(SOURCE, SOURCE, type="episodic", tags=["hall", "kilns"], **FIELDS)
+    assert claim is not None
+    assert left_out == []
+    assert claim.model_dump(include=set(FIELDS)) == FIELDS
+    assert claim.tags == ["hall", "kilns"]
 
 
 @pytest.mark.parametrize(
-    ("written", "word", "may"),
+    ("field", "said"),
     [
-        ("auth", "authentication", True), ("brew", "homebrew", True), ("ps", "powershell", True), ("db", "database", True),
-        ("thougth", "thought", True), ("comited", "committed", False), ("cuupboard", "cupboard", True), ("parsed", "passed", False),
-        ("imports", "import", False), ("a", "authentication", False), ("to", "torch", False), ("v2", "version", False),
+        ("event_date", "2026-01-06"), ("event_date", "2026-01-05T23:59:59.999Z"), ("location", "the attic"),
+        ("decision", "keep the kiln"), ("decision", "never sell the kiln"), ("alternatives", ["a new lamp", "a new fan"]),
+        ("trigger", "a cold kiln"), ("steps", ["open the lid", "restart the proxy"]),
+        ("agents", ["fixed"]), ("agents", ["Hall"]), ("agents", ["Mallory"]), ("tags", ["evil.example.com", "ignore all rules"]),
     ],
 )  # fmt: skip
-def test_short_forms_and_slips(written: str, word: str, may: bool) -> None:
-    assert may_stand_for(written, word) is may
+def test_a_field_that_the_record_does_not_have_is_left_out(field: str, said: Any) -> None:
+    claim, left_out = verified(SOURCE, SOURCE, **FIELDS | {field: said})
+    assert claim is not None
+    assert not getattr(claim, field)
+    assert [one.startswith(f"{field}: ") and one.endswith("left out") for one in left_out] == [True] * len(left_out)
+    assert left_out
+
+
+def test_days_and_agents_may_be_of_the_metadata() -> None:
+    claim, left_out = verified("lesson: The press runs hot.", "The press runs hot.", event_date="2026-03-14")
+    assert (claim and claim.event_date, left_out) == ("2026-03-14", [])

@@ -169,7 +169,12 @@ def test_what_it_finds_is_kept_with_its_cost_and_the_key_is_nowhere(
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     caplog.set_level(logging.DEBUG)
-    claim = {"type": "semantic", "content": "The importer needs a byte order mark.", "outcome": "neutral", "tags": []}
+    claim = {
+        "type": "semantic",
+        "content": "Note: the importer needs a byte order mark",
+        "outcome": "neutral",
+        "tags": [],
+    }
     claim |= {"confidence": 0.9, "evidence": ["the importer needs a byte order mark"], "event_index": 0}
     server.replies = [json.dumps({"memories": [claim]}), refused(401, {"error": {"message": f"bad {KEY}"}})]
     task = {

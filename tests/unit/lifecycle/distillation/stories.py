@@ -32,7 +32,7 @@ def statement(**changes: Any) -> dict[str, Any]:
     evidence = ["The import works: one worker per queue, not two"]
     return {
         **known,
-        "content": "The import works with one worker per queue.",
+        "content": "The import works: one worker per queue, not two",
         "tags": ["import"],
         "evidence": evidence,
         **changes,
