@@ -9,9 +9,9 @@ kept, and the statement beside them as a reading that nobody verified, unless it
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -61,8 +61,8 @@ What you quote is kept as whole sentences, and beside it your content, marked as
 - Quote the sentences that say it, with every number, path and identifier of your content; one that is not in them is refused.
 - Keep what is denied, what is only allowed or asked, and every condition ("only if", "unless"): a reader compares both.
 - Say "the user" only of what is quoted from a turn of the user, and "decided" only of what was decided. State a cause only if the record does.
-- Copy "decision" and "steps" from the record; the words of the other fields must be in it. Days and names of agents must be given there.
-  Leave a field empty if the record gives nothing for it."""
+- Copy "decision" and "steps" from the record: they become the sentences that they stand in. The words of the other fields must be in it.
+- Days and names of agents must be given there. Leave a field empty if the record gives nothing for it."""
 """The fields of a claim, for prompts that ask for some of them."""
 
 
@@ -99,34 +99,31 @@ class Claim(Model):
         if problems:
             return None, problems
         said = self.text if is_copied else f"{evidence.quotation(room)}{NOT_VERIFIED}{self.text}"
-        wrong = list(self._unsupported(evidence, f"{metadata}\n{source}"))
-        empty = {name: type(self).model_fields[name].get_default(call_default_factory=True) for name, _ in wrong}
-        tags = [tag for tag in self.tags if word_stems(tag) <= word_stems(source)]
-        wrong += [("tags", tag) for tag in self.tags if tag not in tags]
-        left_out = [f"{name}: “{cut(text, _QUOTED_CHARS)}” is not in the source; left out" for name, text in wrong]
-        return self.model_copy(update={**empty, "tags": tags, "content": said}), left_out
+        changes, left_out = self._fields(source, f"{metadata}\n{source}", evidence)
+        return self.model_copy(update={**changes, "content": said}), left_out
 
-    def _unsupported(self, evidence: Evidence, known: str) -> Iterator[tuple[str, str]]:
-        """Yield the optional fields that the evidence does not support, and their text."""
+    def _fields(self, source: str, known: str, evidence: Evidence) -> tuple[dict[str, Any], list[str]]:
+        """Return the optional fields as the source has them, if they differ, and what was left out of them.
+
+        A decision and steps become the whole sentences that they are copied from: “use tabs” may stand in “do not use tabs”.
+        """
         around = word_stems(" ".join(evidence.around))
-
-        def has_words(text: str) -> bool:
-            return word_stems(text) <= around
-
-        checks: dict[str, Callable[[str], bool]] = {
-            "event_date": partial(is_dated, source=known),
-            "location": has_words,
-            "decision": evidence.says,
-            "alternatives": has_words,
-            "trigger": has_words,
-            "steps": evidence.says,
-            "agents": partial(is_named, source=known),
-        }
-        for name, holds in checks.items():
+        tags = [tag for tag in self.tags if word_stems(tag) <= word_stems(source)]
+        steps, decision = [copied(source, step) for step in self.steps], copied(source, self.decision)
+        changes = {"tags": tags, "steps": list(dict.fromkeys(steps)), "decision": decision}
+        wrong = [("tags", tag) for tag in self.tags if tag not in tags]
+        wrong += [("steps", given) for given, step in zip(self.steps, steps, strict=True) if given.strip() and not step]
+        wrong += [("decision", self.decision)] if self.decision.strip() and not decision else []
+        for name in ("location", "alternatives", "trigger"):
             given = getattr(self, name)
-            for text in [given] if isinstance(given, str) else given:
-                if text.strip() and not holds(text):
-                    yield name, text
+            texts = [given] if isinstance(given, str) else given
+            wrong += [(name, text) for text in texts if not word_stems(text) <= around]
+        wrong += [("event_date", self.event_date)] if self.event_date and not is_dated(self.event_date, known) else []
+        wrong += [("agents", name) for name in self.agents if name.strip() and not is_named(name, known)]
+        for name, _ in wrong:
+            if name != "tags":
+                changes[name] = type(self).model_fields[name].get_default(call_default_factory=True)
+        return changes, [f"{name}: “{cut(text, _QUOTED_CHARS)}” is not in the source; left out" for name, text in wrong]
 
     @property
     def text(self) -> str:
@@ -253,6 +250,7 @@ _SENTENCE = re.compile(
     re.MULTILINE,
 )
 """The end of a sentence, item of a list or paragraph, and the name of a record's field, its number or day."""
+_FIELD = re.compile(r"^(?:\[\d{1,4}\]$|[a-z][a-z_ ]{1,20}:[ \t])", re.MULTILINE)
 _OF_USER = re.compile(r"^\W{0,3}(?:the )?user\w*[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
 
@@ -270,10 +268,9 @@ class Evidence(NamedTuple):
     sentences: tuple[str, ...]
     around: tuple[str, ...]
     is_of_user: bool
-
-    def says(self, text: str) -> bool:
-        """Return whether the quoted records say a text word for word, as far as `evidence_in` compares."""
-        return bool(_places(self.around, _texts(text)))
+    """Whether one of the records has a turn of the user."""
+    is_by_user: bool
+    """Whether nothing is quoted but what the user said."""
 
     def repeats(self, text: str) -> bool:
         """Return whether all sentences of a text are quoted ones."""
@@ -283,7 +280,7 @@ class Evidence(NamedTuple):
     def quotation(self, limit: int) -> str:
         """Return the sentences in quotation marks, as many as fit, and whether they are the user's."""
         said = " ".join(" ".join(self.sentences).split()).strip("… ")
-        return f"{'The user: ' if self.is_of_user else ''}“{whole_sentences(said, limit - len('The user: “”'))}”"
+        return f"{'The user: ' if self.is_by_user else ''}“{whole_sentences(said, limit - len('The user: “”'))}”"
 
 
 def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]:
@@ -302,13 +299,30 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
         spans += [(words[found[0][0]].start, words[found[0][1] - 1].end) for found in places if found]
     records = _parts(_FRAME if _FRAME.search(source) else _PARAGRAPH, source, spans)
     sentences = tuple(one for one in _parts(_SENTENCE, source, spans) if not _LABEL.fullmatch(one))
-    return Evidence(sentences, tuple(_texts("\n".join(records))), any(map(_OF_USER.search, records))), missing
+    labels = [found.start() for found in _FIELD.finditer(source)]
+    fields = (source[labels[at - 1] :] if (at := bisect_right(labels, start)) else "" for start, _ in spans)
+    evidence = Evidence(
+        sentences=sentences,
+        around=tuple(_texts("\n".join(records))),
+        is_of_user=any(map(_OF_USER.search, records)),
+        is_by_user=bool(spans) and all(map(_OF_USER.match, fields)),
+    )
+    return evidence, missing
+
+
+def copied(source: str, text: str) -> str:
+    """Return a text if it is a whole sentence of a source, the sentences that it stands in, or "" if it is not there."""
+    evidence, missing = evidence_in(source, [text])
+    if missing:
+        return ""
+    whole = " ".join(" ".join(evidence.sentences).split()).strip("… ")
+    return text if evidence.repeats(text) else whole_sentences(whole, MAX_CONTENT_CHARS)
 
 
 def _unsaid(text: str, evidence: Evidence, metadata: str) -> Iterator[str]:
     """Yield the numbers and identifiers of a statement that the evidence does not have, and whether it has too little in common with it."""
     quoted = {*_texts(" ".join(evidence.sentences)), *_texts(metadata)}
-    named = {*quoted, *evidence.around}
+    known = {stem(word) for word in (*quoted, *evidence.around)}
     initial = True
     for token in filter(None, _TOKENS.split(text)):
         item = token.strip(_EDGES)
@@ -316,13 +330,12 @@ def _unsaid(text: str, evidence: Evidence, metadata: str) -> Iterator[str]:
         is_exact = _IDENTIFIER.search(item) or _IDENTIFIER.search(" ".join(words))
         is_name = not (initial or evidence.is_of_user) and any(char.isupper() for char in item)
         initial = token[-1] in ".:;!?"
-        if (is_exact and not quoted.issuperset(words)) or (is_name and not named.issuperset(words)):
+        if (is_exact and not quoted.issuperset(words)) or (is_name and not known.issuperset(map(stem, words))):
             yield f"“{item}” is not in the quoted evidence: quote the sentence that has it"
     words = _texts(text)
     if not evidence.is_of_user and not {"user", "users"}.isdisjoint(words) and "user" not in evidence.around:
         yield "“user” is not in the quoted evidence: quote the turn of the user, or say who said it"
-    stems, known = list(map(stem, words)), word_stems(" ".join(evidence.around))
-    if sum(one in known for one in stems) < max(1, _LEAST_COMMON * len(stems)):
+    if sum(stem(word) in known for word in words) < max(1, _LEAST_COMMON * len(words)):
         yield "has hardly a word in common with the quoted evidence: say it in its words"
 
 

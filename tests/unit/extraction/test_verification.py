@@ -55,6 +55,8 @@ def test_who_said_it_stands_there() -> None:
     assert kept("user_did: write the scripts in ps not bash", said) == (
         f"The user: “write the scripts in ps not bash”{NOT_VERIFIED}{said}"
     )
+    turn = "user_did: the second one\ncontext: shall the scripts be written in ps or bash?"
+    assert kept(turn, said, "shall the scripts be written").startswith("“shall the scripts"), "the agent asked"
 
 
 def test_a_long_quotation_is_cut_at_a_sentence_and_leaves_room_for_the_reading() -> None:
@@ -144,15 +146,15 @@ def test_a_passage_does_not_cut_a_word_or_a_number(source: str, cut: str) -> Non
 FIELDS = {
     "event_date": "2026-01-05",
     "location": "the hall, shop/kiln.py",
-    "decision": "sell the kiln",
+    "decision": "Sell the kiln",
     "alternatives": ["a new lamp"],
     "trigger": "a hot kiln",
-    "steps": ["open the lid", "sell the kiln"],
+    "steps": ["Open the lid", "Sell the kiln"],
     "agents": ["Anna", "planner-2", "juno", "the user"],
 }
 SOURCE = (
     "On 2026-01-05 at 14:30 Anna was in the hall, asked by planner-2 and by juno. The user came. A new lamp was no help, "
-    "shop/kiln.py is hot: open the lid, sell the kiln."
+    "shop/kiln.py is hot. Open the lid. Sell the kiln."
 )
 
 
@@ -179,6 +181,14 @@ def test_a_field_that_the_record_does_not_have_is_left_out(field: str, said: Any
     assert not getattr(claim, field)
     assert [one.startswith(f"{field}: ") and one.endswith("left out") for one in left_out] == [True] * len(left_out)
     assert left_out
+
+
+def test_a_decision_and_steps_become_the_sentences_that_they_are_cut_from() -> None:
+    record = "lesson: Do not use tabs. Open the lid, then sell the kiln."
+    claim, left_out = verified(record, record[8:], decision="use tabs", steps=["open the lid", "sell the kiln"])
+    assert claim is not None
+    assert (claim.decision, claim.steps) == ("Do not use tabs.", ["Open the lid, then sell the kiln."])
+    assert left_out == []
 
 
 def test_days_and_agents_may_be_of_the_metadata() -> None:

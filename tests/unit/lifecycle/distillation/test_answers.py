@@ -88,8 +88,9 @@ def test_every_type_and_field_is_kept(store: Any, ordered: Any) -> None:
     )
     result = answer(store, order, {"statements": [procedure, episode]})
     how, what = store.read_memories(result.new_memory_ids)
-    assert (how.trigger_pattern, how.steps) == ("the import", ["one worker per queue"])
-    assert (what.decision, what.alternatives_considered, what.location) == ("one worker per queue", ["two"], "queue")
+    told = statement()["content"]
+    assert (how.trigger_pattern, how.steps) == ("the import", [told])
+    assert (what.decision, what.alternatives_considered, what.location) == (told, ["two"], "queue")
     assert what.occurred_at == "2026-01-02T00:00:00.000Z"
 
 
