@@ -74,10 +74,7 @@ class DiagnosticRecord(Strict):
 
 
 class SecurityRecord(DiagnosticRecord):
-    """Something that concerns the trust in a store's journal; ``memgraph docs alerts`` explains the reasons.
-
-    `segment` and `seq` say which event was refused; an `offset` is only in records of releases 0.1 and 0.2.
-    """
+    """Something that concerns the trust in a journal (``memgraph docs alerts``); `offset` is only in records of releases 0.1 and 0.2."""
 
     kind: Literal["security"] = "security"
     reason: SecurityReason
@@ -133,10 +130,7 @@ class RecallCounts(Strict):
 
 
 class RetrievalRecord(DiagnosticRecord):
-    """The ranking that an open store's recalls use, and what those since the record before gave.
-
-    It is made at the first recall with this ranking, every hour, and when the store is closed; with ``diagnostics_recalls = all`` at each.
-    """
+    """The ranking of an open store's recalls, and what those since the last record gave: at the first, hourly, at the end, or at each."""
 
     kind: Literal["retrieval"] = "retrieval"
     severity: Literal["info"] = "info"

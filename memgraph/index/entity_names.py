@@ -20,10 +20,7 @@ _SLASH = re.compile(r"[/\\]")
 
 
 def phrases_of(kind: str, name: str) -> list[str]:
-    """Return the runs of terms that name an entity, joined by spaces.
-
-    These are its name, the name without a disambiguation (``James Scott (actor)``), and for a file the name without folders.
-    """
+    """Return the runs of terms that name an entity: its name, also without a disambiguation in brackets, and a file's name without folders."""
     forms = [name, _IN_PARENTHESES.sub("", name)]
     if kind == "file":
         forms.append(_SLASH.split(name.rstrip("/\\"))[-1])
@@ -32,15 +29,7 @@ def phrases_of(kind: str, name: str) -> list[str]:
 
 
 class Naming:
-    """Finds names in runs of terms.
-
-    Parameters
-    ----------
-    phrases : Names
-        May grow.
-    entities : Multimap
-        Phrase → entities with this name.
-    """
+    """Finds names in runs of terms: `phrases` may grow, `entities` maps a phrase to the entities of this name."""
 
     def __init__(self, phrases: Names, entities: Multimap) -> None:
         self._phrases = phrases
@@ -51,16 +40,9 @@ class Naming:
     def named_in(
         self, terms: Sequence[str], about: Callable[[Sequence[int]], Slots]
     ) -> Iterator[tuple[Sequence[str], Slots]]:
-        """Yield, for each name found in the terms, the name's terms and the slots that are about its entities.
+        """Yield, for each name in the terms, its terms and the visible slots that `about` returns for its entities; nothing for a name without any.
 
-        Of names that begin with the same term the longest is taken, and a name within another is ignored: "New York Times" is
-        the newspaper. Names for which `about` finds nothing are ignored. Takes one look-up for each term, and one for each length
-        of the names that begin with it.
-
-        Parameters
-        ----------
-        about : callable
-            Returns the visible slots that are about one of these entities.
+        Of names that begin with the same term the longest is taken, and a name within another is ignored: "New York Times" is the newspaper.
         """
         self._take_in()
         seen: set[int] = set()
@@ -94,17 +76,10 @@ class Naming:
 
 
 class Aliases:
-    """Finds entities that are one thing under several names, given the present names. Linear in the number of names with the same ending.
+    """Finds entities that are one thing under several names, given the names that memories have (`mentions`): linear in names of the same ending.
 
-    ``session.ts`` is ``auth/session.ts`` as long as no other file of that name is known in the project; ``Smith`` is ``Dr. Smith``,
-    and both are ``Anna Smith`` as long as there is no other Smith. Nothing is stored: a name that becomes ambiguous is separate again.
-
-    Parameters
-    ----------
-    entities : Names
-        As `entity_name` writes them; may grow.
-    mentions : Multimap
-        Entity → memories: an entity that no memory names any more makes nothing ambiguous.
+    ``session.ts`` is ``auth/session.ts`` as long as no other file of that name is known in the project; ``Smith`` is ``Anna Smith`` as long as there is no
+    other Smith. Nothing is stored: a name that becomes ambiguous is separate again.
     """
 
     def __init__(self, entities: Names, mentions: Multimap) -> None:

@@ -150,13 +150,7 @@ class Index:
         return [memory_id for _, memory_id in ranked[:limit]]
 
     def apply(self, changes: Sequence[Change], texts: Mapping[str, Text] | None = None) -> None:
-        """Apply the changed rows of a commit; costs what they add.
-
-        Parameters
-        ----------
-        texts : mapping, optional
-            What `texts_of` found in the changes, to have most of the work done before.
-        """
+        """Apply the changed rows of a commit, at the cost of what they add; `texts` are what `texts_of` found in them, to have most of the work done before."""
         rows = []
         for change in changes:
             if change.table == "Memory":

@@ -11,15 +11,9 @@ Mask = NDArray[np.bool_]
 
 
 def newest_of(index: Index, mask: Mask, slots: NDArray[np.int64] | None = None) -> dict[int, int]:
-    """Return for each superseded slot, masked or not, the slot that represents it: the newest masked one.
+    """Return for each superseded slot, of all or some, the newest masked one that replaces it; a cycle's also represents itself.
 
-    A slot without a masked replacement is not superseded, because its replacement is not visible. The slot that represents a
-    cycle also represents itself.
-
-    Parameters
-    ----------
-    slots : ndarray, shape (n,), int, optional
-        Consider only these and their replacements. Takes a pass over the pairs for each step of the longest chain.
+    A slot without a masked replacement is not superseded. Takes a pass over the pairs for each step of the longest chain.
     """
     successor = _successors(index, mask, slots)
     seq = index.column("seq")

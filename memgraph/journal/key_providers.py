@@ -201,12 +201,7 @@ class JsonKeys(ListedKeys):
 
 
 class CommandKeys(ListedKeys):
-    """Keys that a program prints: a document, or secrets in hexadecimal, the active one first.
-
-    The program is run with a list of arguments, never by a shell; ``{store_id}`` in an argument becomes the store's id. What it prints is
-    neither logged nor quoted in an error, and what it writes to standard error is discarded, because either may hold a key. After
-    `timeout_s` seconds the program, and what it started, is killed.
-    """
+    """Keys that a program prints, run without a shell and killed after `timeout_s`; what it prints is never logged nor quoted, since it may hold a key."""
 
     name = "command"
 
@@ -329,11 +324,7 @@ def keys_in_text(text: str, source: str, place: str) -> list[SigningKey]:
 def keys_in(
     data: bytes, source: str, store_id: str, *, advice: str = "correct what is stored there, or name another source"
 ) -> list[SigningKey]:
-    """Parse a document and return its keys, the active one first.
-
-    Raises `KeyMissingError` if it is no such one, is another store's, or names two keys alike. The message never quotes it; it says where
-    the document is (`source`) and what to do (`advice`): a backup is no help, because it never holds keys.
-    """
+    """Parse a document and return its keys, the active one first; the `KeyMissingError` for any other names its `source` and the `advice`, and never quotes it."""
     stored = _parsed(data)
     try:
         named = [(entry["key_id"], entry["secret"]) for entry in [stored, *stored.get("earlier", [])]]
@@ -395,10 +386,7 @@ class Version(NamedTuple):
 
 
 class SecretManagerKeys(ABC):
-    """A provider on one secret of a secret manager. A `RotatingKeyProvider`.
-
-    The form of `secret` depends on the manager; `client` is one of the vendor's, instead of one with the default credentials.
-    """
+    """A provider on one secret of a secret manager, a `RotatingKeyProvider`; `client` replaces the one with the default credentials."""
 
     name: str  # also the extra's
     package: str
@@ -553,10 +541,7 @@ class AzureKeys(SecretManagerKeys):
 
 
 class VaultKeys(SecretManagerKeys):
-    """A KV version 2 secret of HashiCorp Vault, ``MOUNT/PATH``, whose field ``key`` has the key; versions are its numbers.
-
-    The client reads ``VAULT_ADDR``, ``VAULT_TOKEN`` and ``VAULT_NAMESPACE``.
-    """
+    """The field ``key`` of a KV version 2 secret of HashiCorp Vault, ``MOUNT/PATH``; versions are its numbers. The client reads ``VAULT_ADDR`` and so on."""
 
     name, package = "vault", "hvac"
 
