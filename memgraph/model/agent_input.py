@@ -85,10 +85,7 @@ class Feedback(Model):
         return last == self.line or (self.comment is None and last.startswith(f"{self.feedback}: "))
 
     def after(self, recorded: str, *, day: str, recorded_on: str) -> str:
-        """Append this feedback to the recorded text as a new line with its day; if that is too long, cut the oldest text.
-
-        What was recorded without a day, with the episode, gets `recorded_on`.
-        """
+        """Append this feedback to the recorded text as a line with its day; cut the oldest text, and date what has no day `recorded_on`."""
         line = f"{day} {self.line}"
         if not recorded:
             return line

@@ -261,10 +261,7 @@ class EpisodicFields(AttemptFields, CommitFields):
 
 
 class SemanticFields(BaseModel):
-    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges).
-
-    Of trials of one task: what was asked, the lesson that the text quotes, and whether a trial solved the task.
-    """
+    """A generalisation: seed 3's pattern; of trials of one task what was asked, the lesson quoted, and whether one solved it."""
 
     asked: Text | None = None
     lesson: Text | None = None
@@ -460,10 +457,7 @@ _CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
 
 @cache
 def _blank(kind: type[M]) -> tuple[M, list[str]]:
-    """Return a model with default values to copy, and its list fields, which copies must not share.
-
-    Copying takes a fraction of the time of construction, in which pydantic would compute every default again.
-    """
+    """Return a model with default values to copy, which is much quicker than construction, and its list fields, which copies must not share."""
     fields = kind.model_fields
     lists = [name for name, field in fields.items() if field.default_factory is list]
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}

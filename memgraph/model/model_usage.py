@@ -96,11 +96,7 @@ class CallTokens:
 
 
 class UsageMeter:
-    """Counts the model calls of a run against a budget. May be shared. Thread-safe.
-
-    Before it generates text, a caller calls `check`, which raises once the budget is used up; the last permitted call may exceed
-    it. Embedding is counted but never refused, because a memory without its vector is worth less.
-    """
+    """Counts the model calls of a run against a budget; `check` raises once it is used up. Embedding is never refused. Thread-safe."""
 
     def __init__(self, budget: ModelBudget | None = None) -> None:
         self.budget = budget or ModelBudget()

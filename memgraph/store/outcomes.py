@@ -129,11 +129,7 @@ class Usage(StorePart):
 
 
 def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured]:
-    """Return an outcome's changes to the procedures that it names, as totals. Call it before the outcome is committed.
-
-    A used procedure has one more use, judged by a good or bad outcome; an overridden one has one more override. An
-    earlier outcome of the same recall no longer counts for the memory.
-    """
+    """Return an outcome's changes to the procedures that it names, as totals: in place of what the recall's earlier outcome gave. For before its commit."""
     before = reader.record("Recall", payload.query_id) or {}
     named = dict.fromkeys(payload.used, True) | dict.fromkeys(payload.overridden, False)
     found = []

@@ -556,10 +556,7 @@ class TaskReader:
         return rendered(page, max_tokens=budget)
 
     def relevant(self, task: TaskSnapshot, what_was_done: str, *, max_tokens: int) -> list[StoredMemory]:
-        """Return the memories that a task and what was done in it recall, best first, within a budget of tokens.
-
-        What a page shows anyway is not among them: pinned constraints.
-        """
+        """Return the memories, without pinned constraints, that a task and what was done in it recall, best first, within a budget of tokens."""
         return self._within(self._found(task, what_was_done), max_tokens=max_tokens)
 
     def _within(self, memories: Sequence[StoredMemory], *, max_tokens: int) -> list[StoredMemory]:
@@ -660,11 +657,7 @@ class _Section(NamedTuple):
 
 
 def rendered(page: ContinuityPage, *, max_tokens: int) -> ContinuityPage:
-    """Return a page with its text, of at most `max_tokens` estimated tokens.
-
-    Sections are filled in the order of what is worst to miss: pinned constraints, the handoff, the state of the task, mistakes, then
-    memories. The last line says how many entries were left out. A text that takes more than a quarter of the budget is shortened.
-    """
+    """Return a page with its text of at most `max_tokens`: sections are filled in the order of what is worst to miss; the last line says what is left out."""
     most = max_tokens * _CHARS_A_TOKEN
     longest = most // 4
     task, who = page.task, f" for {_name(page.agent)}" if page.agent else ""

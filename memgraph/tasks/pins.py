@@ -252,10 +252,7 @@ class Pins:
         return pin, request
 
     def _has_expired(self, request: Row) -> bool:
-        """Return whether the token's life is over, by the clock or by the machine's uptime, whichever says so.
-
-        After a restart of the machine the uptime is another one, so no token outlives it.
-        """
+        """Return whether a token's life is over, by the clock or by the machine's uptime, so that none outlives a restart."""
         passed_ms = 1_000 * self.uptime_s() - request["uptime_ms"]
         return bool(self.store.now() > request["expires_at"] or not -1 <= passed_ms <= 1_000 * TOKEN_LIFE_S)
 

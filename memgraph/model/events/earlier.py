@@ -192,10 +192,7 @@ _OF_THE_TEXT = (ATTEMPT_FIELDS | {"is_solved"}) - {"attempt"}
 
 
 def attempt_in(content: str, errors: Iterable[str] = ()) -> dict[str, Any]:
-    """Parse the fields of an attempt from an episode's text of version 1; empty for any other text.
-
-    Where one of the messages in `errors` ends in the text is known for certain.
-    """
+    """Parse the fields of an attempt from an episode's text of version 1, in which one of `errors` may end; empty for any other text."""
     known = list(errors)
     if _TRIAL.match(content):
         return _trial(content)

@@ -72,11 +72,7 @@ class Auditing(StorePart):
             self._append(access, operation, tier="sensitive", is_refused=False, disclosed_ids=sensitive)
 
     def watch(self, access: Access, reader: Reader) -> tuple[Callable[[], None], Callable[..., None]]:
-        """Record which sensitive memories an agent's view gives, each once.
-
-        Return what is to be called after each Cypher query, which may return any part of any memory, so that all sensitive ones of the view
-        count as given; and with the tiers and the domain that a list is restricted to, which may be refused.
-        """
+        """Record which sensitive memories an agent's view gives, each once; return what to call after a Cypher query, and to check tiers and domains."""
         recorded: set[str] = set()
 
         def record(memory_ids: Iterable[str]) -> None:

@@ -103,10 +103,7 @@ _names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None
 
 @dataclass(eq=False)
 class Writer:
-    """Turns requests into events and appends them, with the pending access records.
-
-    It validates, annotates, embeds, and sets the store's own fields. `append` and `append_all` require the writer lock.
-    """
+    """Turns requests into events (validates, annotates, embeds), and appends them with the pending access records, holding the writer lock."""
 
     _projector: Projector
     embedder: Embedder
@@ -349,11 +346,7 @@ class Writer:
             )
 
     def vectors_for(self, memories: Sequence[AgentMemory]) -> list[Vector | None]:
-        """Return each memory's vector: the given one, otherwise its content's embedding, in one batch.
-
-        A memory that cannot be embedded is stored without a vector and found by text alone, and a notice says so; in
-        text-only mode this is intended.
-        """
+        """Return each memory's vector: the given one, else its content's embedding, in one batch; None, with a notice, where that fails."""
         vectors = [memory.embedding for memory in memories]
         # records are many, and found by their words until `embed_awaiting` comes to them
         lacking = [n for n, one in enumerate(memories) if vectors[n] is None and one.source not in RECORD_SOURCES]

@@ -361,10 +361,7 @@ class Vectors(StorePart):
     def _make_missing(
         self, embedder: Embedder, made: MadeVectors, batch: int, progress: Progress | None
     ) -> tuple[int, int]:
-        """Make the missing vectors; return how many were made, and how many existed before.
-
-        Memories added or changed meanwhile are embedded in further rounds, until at most one batch of them is left.
-        """
+        """Make the missing vectors, in rounds until at most one batch is left; return how many were made, and how many existed before."""
         failed: Texts = set()
         lacking, total = self._lacking(made, failed)
         reused, done = total - len(lacking), 0
