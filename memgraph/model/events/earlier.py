@@ -10,23 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, create_model
+from pydantic import create_model
 
-from memgraph.model.base import MAX_NAME_CHARS, Count, Name, Strict, Text, Timestamp
-from memgraph.model.events.memories import (
-    FIXED,
-    Clearable,
-    MemoryAdded,
-    MemoryUndeleted,
-    RecallAgain,
-    Revision,
-    VectorRef,
-)
-from memgraph.model.events.payload import OfOneMemory, Payload, Sha256, Stored
+from memgraph.model.base import MAX_NAME_CHARS, Strict
+from memgraph.model.events.memories import FIXED, MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.payload import Payload, Stored
 from memgraph.model.events.records import BuildConsolidated
-from memgraph.model.ids import MemoryId
 from memgraph.model.memory import ATTEMPT_FIELDS, COMMIT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
 
@@ -51,115 +42,31 @@ _Record1, _Patch1 = _without(_NEW_IN_2)
 _Record2, _Patch2 = _without(_NEW_IN_3)
 
 
-class MemoryAdded1(Payload, type="memory.added"):
-    """``memory.added``, version 1."""
+def _earlier(newest: type[Payload], version: int, *, without: Iterable[str] = (), **others: Any) -> type[Payload]:
+    """Return the payload of an earlier version: the present one without some fields, and with others in place of some."""
 
-    BY_STORE_ALONE = True
-    POLICY = MemoryAdded.POLICY
+    class Earlier(Payload):
+        BY_STORE_ALONE = True
+        POLICY = newest.POLICY
 
-    memory: _Record1  # type: ignore[valid-type]
-    vector: VectorRef | None = None
-
-
-class MemoryAdded2(Payload, type="memory.added", version=2):
-    """``memory.added``, version 2."""
-
-    BY_STORE_ALONE = True
-    POLICY = MemoryAdded.POLICY
-
-    memory: _Record2  # type: ignore[valid-type]
-    vector: VectorRef | None = None
+    kept = {name: (one.rebuild_annotation(), one) for name, one in newest.model_fields.items() if name not in without}
+    fields = kept | {name: (kind, ...) for name, kind in others.items()}
+    named: dict[str, Any] = {"type": newest.TYPE, "version": version}
+    made: type[Payload] = create_model(newest.__name__, __base__=Earlier, __cls_kwargs__=named, **fields)  # type: ignore[call-overload]
+    return made
 
 
-class _Earlier(OfOneMemory):
-    BY_STORE_ALONE = True
-    POLICY = Revision.POLICY
-
-    cleared: list[Clearable] = Field(default_factory=list)
-    vector: VectorRef | None = None
-
-
-class _Revision1(_Earlier):
-    changed: _Patch1  # type: ignore[valid-type]
-
-
-class _Revision2(_Earlier):
-    changed: _Patch2  # type: ignore[valid-type]
-
-
-class MemoryRevised1(_Revision1, type="memory.revised"):
-    """``memory.revised``, version 1."""
-
-
-class MemoryRevised2(_Revision2, type="memory.revised", version=2):
-    """``memory.revised``, version 2."""
-
-
-class MemoryMerged1(_Revision1, type="memory.merged"):
-    """``memory.merged``, version 1."""
-
-    candidate_id: MemoryId | None = None
-
-
-class MemoryMerged2(_Revision2, type="memory.merged", version=2):
-    """``memory.merged``, version 2."""
-
-    candidate_id: MemoryId | None = None
-
-
-class MemoryMerged3(_Revision2, type="memory.merged", version=3):
-    """``memory.merged``, version 3."""
-
-    candidate_id: MemoryId | None = None
-    candidate_content: Text | None = None
-
-
-class MemoryUndeleted1(Payload, type="memory.undeleted"):
-    """``memory.undeleted``, version 1."""
-
-    BY_STORE_ALONE = True
-    POLICY = MemoryUndeleted.POLICY
-
-    memory: _Record1  # type: ignore[valid-type]
-    vector: VectorRef | None = None
-    added_seq: Count
-    follower_ids: list[MemoryId] = Field(default_factory=list)
-    recalls: list[RecallAgain] = Field(default_factory=list)
-
-
-class MemoryUndeleted2(Payload, type="memory.undeleted", version=2):
-    """``memory.undeleted``, version 2."""
-
-    BY_STORE_ALONE = True
-    POLICY = MemoryUndeleted.POLICY
-
-    memory: _Record2  # type: ignore[valid-type]
-    vector: VectorRef | None = None
-    added_seq: Count
-    follower_ids: list[MemoryId] = Field(default_factory=list)
-    recalls: list[RecallAgain] = Field(default_factory=list)
-
-
-class BuildConsolidated1(Payload, type="build.consolidated"):
-    """``build.consolidated``, version 1."""
-
-    POLICY = BuildConsolidated.POLICY
-
-    project_id: Name
-    build_id: Name
-    log_sha256: Sha256
-    outcome: Literal["success", "failure", "partial"]
-    started_at: Timestamp
-    completed_at: Timestamp
-    task_count: Count
-    agents: list[Name] = Field(default_factory=list)
-    consumed_keys: list[Name] = Field(default_factory=list)
-    complete: bool
-    extracted: Count
-    merged: Count
-    extractor: Name
-    consolidated_at: Timestamp
-
+EARLIER = [
+    *(_earlier(kind, 1, memory=_Record1) for kind in (MemoryAdded, MemoryUndeleted)),
+    *(_earlier(kind, 2, memory=_Record2) for kind in (MemoryAdded, MemoryUndeleted)),
+    _earlier(MemoryRevised, 1, changed=_Patch1),
+    _earlier(MemoryRevised, 2, changed=_Patch2),
+    _earlier(MemoryMerged, 1, changed=_Patch1, without=["candidate_content"]),
+    _earlier(MemoryMerged, 2, changed=_Patch2, without=["candidate_content"]),
+    _earlier(MemoryMerged, 3, changed=_Patch2),
+    _earlier(BuildConsolidated, 1, without=["git_commit", "passed", "failed"]),
+]
+"""The payloads of earlier versions."""
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
 _PART = re.compile(r"\s(Lesson|What it acted on|What was done|Last error|Result): ")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from memgraph.model.events import earlier, memories, records, store, tasks
+from memgraph.model.events import memories, records, store, tasks
+from memgraph.model.events.earlier import EARLIER
 from memgraph.model.events.payload import Payload, Policy
 
-_FAMILIES = (memories, records, store, tasks, earlier)
+_FAMILIES = (memories, records, store, tasks)
 
 
 def _kinds() -> Iterator[type[Payload]]:
@@ -19,6 +20,7 @@ def _kinds() -> Iterator[type[Payload]]:
         for kind in vars(family).values():
             if isinstance(kind, type) and issubclass(kind, Payload) and hasattr(kind, "TYPE"):
                 yield kind
+    yield from EARLIER
 
 
 PAYLOADS: dict[tuple[str, int], type[Payload]] = {(kind.TYPE, kind.VERSION): kind for kind in _kinds()}
