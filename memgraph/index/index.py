@@ -45,32 +45,6 @@ class Index:
 
     A memory's slot never changes; a deleted memory's slot stays dead. Everything is derived from the current rows, so an
     index that is built from them, updated row by row, or loaded from a snapshot gives equal answers.
-
-    Attributes
-    ----------
-    postings : Multimap
-        Term → (slot, occurrences).
-    mentions, named : Multimap
-        Entity → (slot, 1 mentioned or 2 about), and slot → (entity, the same).
-    links : Multimap
-        Slot → (other slot, ± code of the relation; positive where the slot is the source).
-    agents, tags : Multimap
-        Agent or tag (by its canonical name) → (slot, 1).
-    tagged : Multimap
-        Slot → (tag, 1).
-    triggers : Multimap
-        Term → (slot of a procedure, number of different terms in its trigger).
-    called : Multimap
-        Phrase → (entity with this name, 1), for entities that memories are about; `naming` finds them in texts.
-    topics : set of int
-        The entities that memories are about.
-    sequences : Sequences
-        Slot → the terms of its text, in order.
-    aliases : Aliases
-        Finds entities that are different names of one thing.
-    vector_model : str or None
-        The model whose vectors are searched: the column ``vector_row`` is −1 if a memory has no vector, or one of another model.
-        None: any model. ``vector_place`` is the row in the file of the model that made the memory's vector.
     """
 
     def __init__(
@@ -87,23 +61,23 @@ class Index:
         for kind in _NAMES:
             setattr(self, kind, Names(list(names[kind]) if data else None))
         kept = {name: data[f"sequences.{name}"] for name in ("starts", "lengths", "codes")} if data else None
-        self.sequences = Sequences(kept)
+        self.sequences = Sequences(kept)  # slot → the terms of its text, in order
         self.naming = Naming(self.phrases, self.called)
-        self.topics = set(self.called.pairs(1)[1].tolist())
+        self.topics = set(self.called.pairs(1)[1].tolist())  # the entities that memories are about
         self.aliases = Aliases(self.entities, self.mentions)
-        self.vector_model: str | None = None
+        self.vector_model: str | None = None  # whose vectors are searched, as ``vector_row`` says; None: any
         self.offset = IndexOffset()
         self.changed = 0
 
-    postings: Multimap
-    mentions: Multimap
-    named: Multimap
-    links: Multimap
-    agents: Multimap
-    tags: Multimap
-    tagged: Multimap
-    triggers: Multimap
-    called: Multimap
+    postings: Multimap  # term → (slot, occurrences)
+    mentions: Multimap  # entity → (slot, 1 mentioned or 2 about)
+    named: Multimap  # slot → (entity, the same)
+    links: Multimap  # slot → (other slot, ± code of the relation; positive where the slot is the source)
+    agents: Multimap  # agent → (slot, 1)
+    tags: Multimap  # tag, by its canonical name → (slot, 1)
+    tagged: Multimap  # slot → (tag, 1)
+    triggers: Multimap  # term → (slot of a procedure, number of different terms in its trigger)
+    called: Multimap  # phrase → (entity that memories are about, with this name; 1)
     ids: Names
     vocabulary: Names
     scopes: Names
@@ -363,25 +337,18 @@ Weighted = list[tuple[str, int]]
 
 
 class Text(NamedTuple):
-    """What a row's text and names say: the expensive part of putting it, which needs no index.
-
-    Attributes
-    ----------
-    words : int
-        Length of the content in words.
-    trigger, entities, agents, tags : list of (str, int)
-        Names and their weights: the different terms of a procedure's trigger, sorted; entities as the index names them.
-    about : list of (str, str, str)
-        The entities that the memory is about, as the index names them, with their kinds and names.
-    """
+    """What a row's text and names say, with the names' weights: the expensive part of putting it, which needs no index."""
 
     terms: list[str]
     words: int
     trigger: Weighted
+    """The different terms of a procedure's trigger, sorted."""
     entities: Weighted
+    """As the index names them."""
     agents: Weighted
     tags: Weighted
     about: list[tuple[str, str, str]]
+    """The entities that the memory is about, as the index names them, with their kinds and names."""
 
 
 def text_of(row: Row) -> Text:

@@ -18,9 +18,8 @@ from uuid import uuid4
 import orjson
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
-from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.payload import Actor, Payload, WriteScope
-from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.registry import PAYLOADS, UPCASTERS
 from memgraph.model.timestamps import is_canonical
 from memgraph.ports import SigningKey
 

@@ -30,7 +30,7 @@ from memgraph.journal.opening import Identity, add_store, id_of, identify, ident
 from memgraph.journal.sql import MOVED, Transaction
 from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.earlier import UPCASTERS
+from memgraph.model.events.registry import UPCASTERS
 from memgraph.model.events.store import StoreMigrated
 from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.ports import Clock, KeyProvider, Progress
