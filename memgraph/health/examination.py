@@ -36,8 +36,7 @@ from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import JournalError, KeyMissingError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.fold.tasks import WORKING
 from memgraph.index import snapshot
-from memgraph.index.index import RELATION_CODE, Index
-from memgraph.index.supersession import superseded
+from memgraph.index.index import RELATION_CODE, Index, superseded
 from memgraph.journal import legacy
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal

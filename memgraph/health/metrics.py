@@ -18,7 +18,7 @@ from memgraph.diagnostics.delivery import dead_letters_of, predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
 from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
-from memgraph.index.supersession import superseded
+from memgraph.index.index import superseded
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.run import last_run
 from memgraph.lifecycle.sleep import episodes_since

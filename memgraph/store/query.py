@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from memgraph.disk.files import size_on_disk
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.index.index import Index, scope_name
-from memgraph.index.supersession import superseded
+from memgraph.index.index import Index, scope_name, superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal

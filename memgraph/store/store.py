@@ -30,7 +30,6 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.curation import Curation
 from memgraph.store.deletions import Disclosures
 from memgraph.store.listing import Listings
-from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vectors import Vectors
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
@@ -39,7 +38,7 @@ from memgraph.store.past import NoWriter, PastView, Views, When
 from memgraph.store.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
-from memgraph.store.states import Transitions
+from memgraph.store.states import Resetting, Transitions
 
 logger = logger_of(__name__)
 P = ParamSpec("P")

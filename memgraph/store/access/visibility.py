@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS
-from memgraph.index.index import RELATION_CODE, Index, scope_name
-from memgraph.index.supersession import superseded
+from memgraph.index.index import RELATION_CODE, Index, scope_name, superseded
 from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.privacy import TIER_ORDER, Access, Operation
 from memgraph.store.access.scope import Scope, admitted, of_project
