@@ -76,12 +76,6 @@ class Usage(StorePart):
 
         A use counts and reinforces as in `record_access`, whatever the outcome. Repeating an outcome records nothing; a
         different one replaces it, counting only newly used memories and keeping earlier counts.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            The retrieval does not exist, a memory is not among its results or is listed as both, or the outcome is
-            unknown.
         """
         used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
         self._writer.flush()

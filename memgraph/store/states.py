@@ -63,25 +63,12 @@ class Transitions(StorePart):
         """Change fields of a memory; new content is embedded again. Return the memory after the change.
 
         New content that plainly concerns health, money or identity numbers makes the memory's privacy tier stricter.
-
-        Raises
-        ------
-        NotFoundError
-            The memory does not exist.
-        InvalidInputError
-            A field is invalid or cannot be updated.
         """
         self._writer.update(id, updates, actor=self._actor)
         return self._reader.known(id)
 
     def suppress(self, id: str) -> StoredMemory:
-        """Forget a memory: it is kept, but neither listed nor recalled.
-
-        Raises
-        ------
-        NotFoundError
-            The memory does not exist. This applies to every transition except `delete_memory`.
-        """
+        """Forget a memory: it is kept, but neither listed nor recalled."""
         return self._set(id, lambda _row, _now: {"is_suppressed": True})
 
     def unsuppress(self, id: str) -> StoredMemory:
@@ -112,15 +99,7 @@ class Transitions(StorePart):
         return self._set(id, lambda _row, _now: {"invalid_at": None})
 
     def supersede(self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None) -> Link:
-        """Replace a memory with a newer one, which takes its place at recall; `unsupersede` undoes it.
-
-        Raises
-        ------
-        NotFoundError
-            One of them is missing.
-        InvalidInputError
-            The newer one is itself superseded by the older one, directly or through others.
-        """
+        """Replace a memory with a newer one, which takes its place at recall; `unsupersede` undoes it."""
         with self._writer.exclusive():
             event = self.supersession(older_id, by=by, reason=reason, score=score)
             known = self._reader.record("SUPERSEDES", (event.source_id, event.target_id))
@@ -174,15 +153,7 @@ class Transitions(StorePart):
         return writes
 
     def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
-        """Link two memories, or change an existing link's properties (`score`, `reason`).
-
-        Raises
-        ------
-        NotFoundError
-            An end is missing.
-        InvalidInputError
-            The relation or a property is unknown.
-        """
+        """Link two memories, or change an existing link's properties (`score`, `reason`)."""
         source, name, target = oriented(source_id, relation, target_id)
         link = Link.parse(
             {"created_at": self._now(), **properties, "source_id": source, "relation": name, "target_id": target}
@@ -194,15 +165,7 @@ class Transitions(StorePart):
         return link
 
     def unlink(self, source_id: str, relation: str, target_id: str) -> bool:
-        """Remove a link made by `link`, `supersede` or a derivation, and return whether it existed.
-
-        Raises
-        ------
-        NotFoundError
-            An end is missing.
-        InvalidInputError
-            The relation is unknown, or is NEXT, which follows from the order of memories.
-        """
+        """Remove a link made by `link`, `supersede` or a derivation, and return whether it existed."""
         source, name, target = oriented(source_id, relation, target_id)
         with self._writer.exclusive():
             source, target = self._reader.known(source).id, self._reader.known(target).id
@@ -227,11 +190,6 @@ class Transitions(StorePart):
         """Restore a deleted memory with its vector, its place among the others, and its links to existing memories.
 
         A damaged vector is not restored: the memory awaits a new one.
-
-        Raises
-        ------
-        NotFoundError
-            The memory never existed.
         """
         memory_id = stored_form(id)
         with self._writer.exclusive():
@@ -249,13 +207,6 @@ class Transitions(StorePart):
         ----------
         deleted : bool
             Search deleted memories.
-
-        Raises
-        ------
-        NotFoundError
-            No id has this prefix.
-        InvalidInputError
-            The prefix is too short, or ambiguous.
         """
         if deleted:
             return only_id(beginning, self._deleted_from)

@@ -63,6 +63,10 @@ class AgentMemoryStore:
     Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
     (reseals it, or restores a backup), the next use opens the new one.
 
+    Methods raise `NotFoundError` for a memory that does not exist, `InvalidInputError` for a value or a change that is refused, `DuplicateIdError` for
+    an id that exists, `ReadOnlyError` where the store cannot be written, and `BusyError` if another process writes for too long; nothing is changed
+    then. What does not verify raises a `JournalError`, `GraphError` or `VectorDamageError` that names the first deviation.
+
     Parameters
     ----------
     config : AgentMemoryConfig, optional

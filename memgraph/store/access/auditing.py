@@ -36,13 +36,7 @@ class Auditing(StorePart):
         return Requests(self._journal)
 
     def access_of(self, agent: str = UNNAMED, justification: str | None = None) -> Access:
-        """Return the access of an agent with its permissions from the settings.
-
-        Raises
-        ------
-        PermissionDeniedError
-            The justification is too short, or comes from an agent without a name. It is recorded.
-        """
+        """Return the access of an agent with its permissions from the settings; a justification that justifies nothing is refused and recorded."""
         agent = checked(Name, agent, "agent")
         access = access_of(self._agents, agent, checked(Text | None, justification, "justification"))
         with self._refusals(access, "read"):

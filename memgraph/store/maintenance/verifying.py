@@ -113,25 +113,13 @@ class Verifying(StorePart):
         return f"{self._projector.projection.digest:064x}"
 
     def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
-        """Verify journal, vectors, memories and links, and with `deep` every row and the index; return the number of events.
-
-        Raises
-        ------
-        JournalError, VectorDamageError, GraphError
-            Names the first deviation, its location, and the number of deviations.
-        """
+        """Verify journal, vectors, memories and links, and with `deep` every row and the index; return the number of events."""
         found = self.verification(progress, deep=deep)
         refuse(found, self._projector)
         return found.events
 
     def verification(self, progress: Progress | None = None, *, deep: bool = False) -> Verification:
-        """Verify as `verify` does, but return deviations instead of raising.
-
-        Raises
-        ------
-        JournalError
-            The journal itself does not verify.
-        """
+        """Verify as `verify` does, but return deviations instead of raising."""
         checked(Callback, progress, "progress")
         self._before()
         self._reader.settle()
