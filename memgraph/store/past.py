@@ -181,8 +181,11 @@ class Views(StorePart):
             self._fill(folder, journal, progress)
             past.check(when)
 
-        lease = self._kept.take(journal.name, make)
-        view = self._opened(lease, journal)
+        try:
+            view = self._opened(self._kept.take(journal.name, make), journal)
+        except BaseException:
+            journal.close()
+            raise
         return PastView(past, view, view.close)
 
     def open_for(self, access: Access, *, progress: Progress | None = None) -> PastView:
@@ -204,7 +207,13 @@ class Views(StorePart):
             )
             return self._opened(lease, journal)
 
-        view, release = self._shared.take(journal.name, make)
+        try:
+            view, release = self._shared.take(journal.name, make)
+        except BaseException:
+            journal.close()
+            raise
+        if view.journal is not journal:
+            journal.close()  # else the store's database would stay open for it
         return PastView(past, view, release)
 
     def close(self) -> None:
