@@ -76,7 +76,7 @@ def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | 
 
 
 class ListedKeys(ABC):
-    """A provider whose source holds all its keys at once. A `RotatingKeyProvider`; `name` is as in key ids."""
+    """A provider whose source gives its keys, the active one first. A `RotatingKeyProvider`; `name` is as in key ids."""
 
     name: str
 
@@ -385,11 +385,11 @@ class Version(NamedTuple):
     value: str
 
 
-class SecretManagerKeys(ABC):
-    """A provider on one secret of a secret manager, a `RotatingKeyProvider`; `client` replaces the one with the default credentials."""
+class SecretManagerKeys(ListedKeys):
+    """A provider on one secret of a secret manager, whose current version is the active key; `client` replaces the one with the default credentials."""
 
-    name: str  # also the extra's
     package: str
+    """What the extra of the provider's name installs."""
 
     def __init__(self, secret: str, *, timeout_s: float, client: Any = None) -> None:
         self._secret = secret
@@ -413,21 +413,15 @@ class SecretManagerKeys(ABC):
         remedy = f"create the secret {self._secret} with the store's key as its value, or correct {SOURCE_VARIABLE}"
         return KeyPlace(f"the secret {self._secret} ({self.name})", remedy)
 
-    def key(self, store_id: str) -> SigningKey | None:  # noqa: ARG002 - one secret serves every store
-        """Return the key of the current version, or None if there is no such secret; raises `KeyMissingError` or `MissingExtraError`."""
-        return self._key(None)
+    def keys(self, store_id: str) -> list[SigningKey]:  # noqa: ARG002 - one secret serves every store
+        """Return the key of the current version; none if there is no such secret."""
+        return [key] if (key := self._key(None)) else []
 
     def find(self, store_id: str, key_id: str) -> SigningKey | None:  # noqa: ARG002
         """Return the key of the version that an id names, or None."""
         place = f"{self.name}:{self._secret}:"
         version = key_id.removeprefix(place)
         return self._key(version) if key_id.startswith(place) and version else None
-
-    def create(self, store_id: str) -> SigningKey:
-        """Return the key of the current version. It is never created here."""
-        if key := self.key(store_id):
-            return key
-        raise KeyMissingError(f"{self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}")
 
     def _key(self, version: str | None) -> SigningKey | None:
         try:
