@@ -70,15 +70,7 @@ _NO_SUCH_WORDS = "Without an embedding model only words are compared, and no mem
 
 
 class MemoryCommands:
-    """Commands on a store.
-
-    Parameters
-    ----------
-    store : AgentMemoryStore
-    embedder : Embedder, optional
-        Default: the store's.
-    retrieval : MemoryRetrieval, optional
-    """
+    """Commands on a store, by default with its own embedder."""
 
     def __init__(
         self, store: AgentMemoryStore, embedder: Embedder | None = None, retrieval: MemoryRetrieval | None = None
