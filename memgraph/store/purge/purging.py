@@ -313,8 +313,6 @@ class Purging(StorePart):
             There is nothing to purge.
         InvalidInputError
             Not exactly one thing was asked for, or no memory would be left.
-        ReadOnlyError
-            The store cannot be written.
         """
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
@@ -382,10 +380,7 @@ class Purging(StorePart):
     def complete_purges(self) -> None:
         """Remove again what earlier purges removed, where it came back, such as with a part of a backup.
 
-        Raises
-        ------
-        BusyError
-            Another process reads the database as it was before: its files still hold what came back.
+        A `BusyError`: another process reads the database as it was before, so its files still hold what came back.
         """
         with self._writer.exclusive():
             purges = []
