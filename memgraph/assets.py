@@ -15,11 +15,7 @@ _INSIDE = {"agents": ("interfaces", "agents", "templates"), "docs": ("docs",)}
 
 
 def folder(name: AssetFolder) -> Traversable:
-    """Return one of the asset folders, or raise a `MemGraphError` if the installation is incomplete.
-
-    The package itself holds ``docs`` and the templates of ``agents``. A wheel carries the others under ``memgraph/_assets``; a checkout has
-    them beside the package.
-    """
+    """Return an asset folder, in the package, in a wheel's ``_assets`` or beside a checkout's package; else raise a `MemGraphError`."""
     package = files("memgraph")
     inside = _INSIDE.get(name)
     candidates = (package.joinpath(*inside),) if inside else (package / "_assets" / name, package / ".." / name)

@@ -417,10 +417,7 @@ def load_config(
 
 
 class Setting(NamedTuple):
-    """One setting, by its dotted name (``retrieval_budget.episodic``), and the source of its value.
-
-    The source is argument, environment, file or default; `variable` is the environment variable that sets it.
-    """
+    """One setting, by its dotted name, and the source of its value: argument, environment (`variable`), file or default."""
 
     name: str
     value: Any

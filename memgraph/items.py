@@ -62,10 +62,7 @@ class Item(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An item that was found, with the score of its best part; None if nothing was asked.
-
-    `has_evidence` is False of one that is only the most similar to the query.
-    """
+    """An item that was found, with the score of its best part (None: nothing was asked); without evidence it is only the most similar."""
 
     item: Item
     score: float | None
@@ -73,10 +70,7 @@ class Found(NamedTuple):
 
 
 class Put(NamedTuple):
-    """A change to make: a value to store under a key; None deletes. It expires after `ttl` minutes.
-
-    The texts are what is recalled and searched, by default the value as text (`text_of`), if it `is_indexed` at all.
-    """
+    """A value to store under a key (None deletes) for `ttl` minutes; `texts`, by default the value's, are searched if it `is_indexed`."""
 
     namespace: Namespace
     key: str
@@ -249,10 +243,7 @@ class Items:
         self.apply([Put(namespace, key, value, **options)])
 
     def apply(self, puts: Sequence[Put]) -> None:
-        """Make changes in one commit, all or none; of several for one place the last counts.
-
-        A changed item keeps its memories, with their history, as far as it has as many parts.
-        """
+        """Make changes in one commit, all or none, the last for each place; a changed item keeps its memories and their history."""
         last: dict[Place, Put] = {}
         for put in puts:
             check_place(put.namespace, put.key)
@@ -473,10 +464,7 @@ class Items:
         return rows
 
     def _draft(self, put: Put) -> list[SemanticMemory]:
-        """Return the memories that a put asks for; none for a deletion.
-
-        Secrets are redacted in the value before it is cut into pieces, so that it stays readable.
-        """
+        """Return the memories that a put asks for, none for a deletion; secrets are redacted before the value is cut into pieces."""
         if put.value is None:
             return []
         now = self._store.now()
@@ -630,11 +618,7 @@ def _pieces(put: Put, value: str, texts: int, now: str) -> list[str]:
 
 
 def text_of(value: Mapping[str, Any], path: str) -> str:
-    """Return a value as text that can be understood by itself.
-
-    A lone text stands for itself. Else the item's place comes first, then a sentence for each text, number and truth value, with the
-    names of its fields.
-    """
+    """Return a value as text that can be understood by itself: a lone text, else its place and a sentence for each field with its names."""
     lines = list(_lines(value, ()))
     if len(lines) == 1 and lines[0] in _texts(value):
         return lines[0]

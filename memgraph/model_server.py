@@ -101,11 +101,7 @@ class Exchange:
 
 
 def client_options(address: str, *, timeout_s: float, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> dict[str, Any]:
-    """Return the options of an httpx client whose requests are made within an `Exchange`.
-
-    No connection is kept open between requests, redirects are not followed, and a server on this machine is never called
-    through a proxy.
-    """
+    """Return the options of an httpx client for an `Exchange`: no kept connections or redirects, and no proxy to this machine."""
     import httpx
 
     return {

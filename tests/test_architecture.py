@@ -69,7 +69,7 @@ LAYERS = (
     ("store",),
     ("retrieval",),
     ("lifecycle", "tasks"),
-    ("transfer", "items", "health"),
+    ("items", "health"),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )

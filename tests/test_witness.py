@@ -10,8 +10,8 @@ import pytest
 
 import memgraph
 from memgraph.extraction.rules.extractor import RuleExtractor
-from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.payload import sparse
+from memgraph.model.events.registry import UPCASTERS
 from memgraph.model.memory import ATTEMPT_FIELDS, AgentMemory
 from tests.fixtures.stores import make
 from tests.witness import ANSWERS, answers, copied, differences, opened

@@ -51,10 +51,7 @@ def predecessor_of(path: Path) -> Path:
 def append_line(
     path: Path, document: Mapping[str, Any], *, max_bytes: int = MAX_BYTES, timeout_s: float = LOCK_TIMEOUT_S
 ) -> None:
-    """Append one document as a line of JSON, in one write. A new file is readable by its owner alone.
-
-    Other processes are waited for until the timeout. After that the line is written without the lock, and the file is not renamed.
-    """
+    """Append one document as a line of JSON, in one write, to a private file; after the timeout without the lock that others hold."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     line, until = orjson.dumps(document) + b"\n", time.monotonic() + timeout_s
     while not _is_written(path, line, max_bytes, until):
@@ -228,11 +225,7 @@ MAX_WAIT_S = 30.0
 
 
 class Outlet:
-    """A bounded queue and the thread that empties it. The thread starts with the first record.
-
-    `send` is called in the thread with each record, and must not raise an `Exception`; `on_left` with each that was not sent when the
-    time to close was up.
-    """
+    """A bounded queue and the thread that empties it with `send`, which must not raise; `on_left` gets what was not sent in time."""
 
     def __init__(
         self,
@@ -308,11 +301,7 @@ class Outlet:
 
 
 class Sender:
-    """Sends alerts to a target, with repetitions, and writes to a file of JSON lines, without any secret, what was not accepted.
-
-    An alert that was accepted is not sent again within an hour, however often the process reports it. The waits double from half a second
-    to half a minute, of which a random part between half and all is used, so that many processes do not come back at once.
-    """
+    """Sends alerts to a target, with repetitions after growing, random waits, and keeps what was not accepted; none twice within an hour."""
 
     def __init__(
         self,
@@ -540,11 +529,7 @@ def _close() -> None:
 
 
 def log_record(record: DiagnosticRecord) -> None:
-    """Emit a record as the OpenTelemetry event ``memgraph.KIND``, with its fields as attributes.
-
-    An event is a log record with a name. It goes where the program's logger provider sends it, and belongs to the trace that is
-    under way. Without OpenTelemetry, or such a provider, nothing is emitted.
-    """
+    """Emit a record as the OpenTelemetry event ``memgraph.KIND``, with its fields as attributes, if there is OpenTelemetry."""
     try:
         from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
     except ImportError:  # operations on memories report it

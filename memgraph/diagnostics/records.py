@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from memgraph.model.base import Count, Finite, Seconds, Strict, Timestamp
 
@@ -21,15 +21,6 @@ SecurityReason = Literal[
 ]
 _BYPASSES = frozenset({"mode_invalid", "dev_bypass", "unsigned_replay"})
 Quota = Literal["disk", "max_memory_mb", "model_budget", "distil_orders_a_day", "server_requests", "server_bodies"]
-_UNIT_OF: dict[Quota, frozenset[str]] = {
-    "disk": frozenset({"bytes"}),
-    "max_memory_mb": frozenset({"bytes"}),
-    "model_budget": frozenset({"calls", "tokens", "seconds"}),
-    "distil_orders_a_day": frozenset({"orders"}),
-    "server_requests": frozenset({"requests"}),
-    "server_bodies": frozenset({"bytes"}),
-}
-
 _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}"
 Token = Annotated[str, StringConstraints(pattern=f"^{_PLAIN_NAME}$")]
 """An id, or a name that cannot be a sentence."""
@@ -74,10 +65,7 @@ class DiagnosticRecord(Strict):
 
 
 class SecurityRecord(DiagnosticRecord):
-    """Something that concerns the trust in a store's journal; ``memgraph docs alerts`` explains the reasons.
-
-    `segment` and `seq` say which event was refused; an `offset` is only in records of releases 0.1 and 0.2.
-    """
+    """Something that concerns the trust in a journal (``memgraph docs alerts``); `offset` is only in records of releases 0.1 and 0.2."""
 
     kind: Literal["security"] = "security"
     reason: SecurityReason
@@ -86,12 +74,6 @@ class SecurityRecord(DiagnosticRecord):
     segment: Token | None = None
     offset: EventNumber | None = None
     seq: EventNumber | None = None
-
-    @model_validator(mode="after")
-    def _has_its_severity(self) -> Self:
-        if self.severity != (wanted := security_severity(self.reason, self.mode)):
-            raise ValueError(f"{self.reason} in {self.mode} has the severity {wanted}")
-        return self
 
     @property
     def subject(self) -> str:
@@ -133,10 +115,7 @@ class RecallCounts(Strict):
 
 
 class RetrievalRecord(DiagnosticRecord):
-    """The ranking that an open store's recalls use, and what those since the record before gave.
-
-    It is made at the first recall with this ranking, every hour, and when the store is closed; with ``diagnostics_recalls = all`` at each.
-    """
+    """The ranking of an open store's recalls, and what those since the last record gave: at the first, hourly, at the end, or at each."""
 
     kind: Literal["retrieval"] = "retrieval"
     severity: Literal["info"] = "info"
@@ -144,14 +123,6 @@ class RetrievalRecord(DiagnosticRecord):
     ranking: Ranking
     counts: RecallCounts | None = None
     query_id: Token | None = None
-
-    @model_validator(mode="after")
-    def _has_its_fields(self) -> Self:
-        if (self.counts is None) != (self.reason == "begun"):
-            raise ValueError("every record but the first of a ranking has counts")
-        if (self.query_id is not None) != (self.reason == "recall"):
-            raise ValueError("the record of one recall, and no other, names it")
-        return self
 
     @property
     def subject(self) -> str:
@@ -173,15 +144,6 @@ class LifecycleRecord(DiagnosticRecord):
     changed: Count = 0
     resumed: bool = False
     duration_s: Seconds
-
-    @model_validator(mode="after")
-    def _has_its_severity(self) -> Self:
-        has_failed = self.outcome == "failed"
-        if self.severity != ("error" if has_failed else "info"):
-            raise ValueError("a failed run is an error, every other one an info")
-        if has_failed != (self.error is not None):
-            raise ValueError("a failed run, and no other, names its error")
-        return self
 
     @property
     def subject(self) -> str:
@@ -208,14 +170,6 @@ class QuotaRecord(DiagnosticRecord):
     limit: Amount
     unit: Literal["bytes", "calls", "tokens", "seconds", "orders", "requests"]
     occasions: Annotated[int, Field(ge=1)] = 1
-
-    @model_validator(mode="after")
-    def _fits_its_quota(self) -> Self:
-        if self.severity != (wanted := quota_severity(self.quota)):
-            raise ValueError(f"{self.quota} has the severity {wanted}")
-        if self.unit not in _UNIT_OF[self.quota]:
-            raise ValueError(f"{self.quota} is not measured in {self.unit}")
-        return self
 
     @property
     def subject(self) -> str:

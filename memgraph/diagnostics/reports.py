@@ -84,10 +84,7 @@ def report_finding(
     store_id: str | None,
     repeats: Repeats = _reported,
 ) -> None:
-    """Report an error that an examination or an open store has met, unless this process has reported it within the last hour.
-
-    An opening that was refused counts as a report. A server would otherwise report damage at each request.
-    """
+    """Report an error that an examination, an opening or an open store has met, unless this process has reported it within the last hour."""
     if repeats.note(_finding(config, reason_of(error), store_id, error)):
         report_security(config, reason_of(error), now=now, store_id=store_id, error=error)
 
@@ -206,10 +203,7 @@ class _Use:
 
 
 class RecallWatch:
-    """Counts an open store's recalls and reports them. Thread-safe.
-
-    A silent one reports nothing: recalls in views of a store are not among the uses of its memories either.
-    """
+    """Counts an open store's recalls and reports them, unless it is silent: recalls in views are no uses of memories. Thread-safe."""
 
     def __init__(
         self,

@@ -51,10 +51,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int | None, confirm: Callable[[], None] | None = None) -> None:
-    """Replace a file: it has the old content or the new, also after a power cut. Without a `mode` it has a new file's permissions.
-
-    `confirm` is called when all is written, before the file is replaced; if it raises, the file stays as it is.
-    """
+    """Replace a file: it has the old content or the new, also after a power cut, and if `confirm`, called when all is written, raises."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = make_own(temporary, mode=0o666 if mode is None else 0o600)

@@ -25,11 +25,7 @@ _UNFINISHED = "."
 
 
 class TemporaryFolder:
-    """A folder that only its owner can read, removed by `remove` (idempotent) or, at the latest, when the object or the process ends.
-
-    The owner holds a lock on the folder itself, which the system releases when the process ends, however it ends. A folder that
-    can be locked is therefore no longer in use: `remove_abandoned` finds it by its prefix.
-    """
+    """A private folder, removed by `remove` or when the process ends; its owner locks it, so that `remove_abandoned` knows which are in use."""
 
     def __init__(self, parent: Path, prefix: str) -> None:
         while True:
@@ -100,11 +96,7 @@ class Lease:
 
 
 class KeptViews:
-    """The cached views of the past in one directory, by key: graph and index of a moment, each in a directory of its own.
-
-    A view is made in a temporary directory, which is then renamed, so creation is atomic. A user of a view holds a shared lock on a
-    file in it, which the system releases with the process, so only unused views are removed; filelock has no shared locks.
-    """
+    """The cached views of the past in one directory, by key, each made in a temporary one and renamed; users hold a shared lock on a file in it."""
 
     def __init__(self, folder: Path, *, most: int = MOST_KEPT) -> None:
         self._folder = folder

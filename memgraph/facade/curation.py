@@ -30,11 +30,6 @@ class Curation:
 
     All of them raise `NotFoundError` for a memory that does not exist, `InvalidInputError` for a value that is refused or more than
     1,000 memories, and `ScopeError` for memories of different tasks. Nothing is changed then.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    retrieval : MemoryRetrieval
     """
 
     store: AgentMemoryStore

@@ -16,17 +16,11 @@ from memgraph.store import AgentMemoryStore
 
 @dataclass(frozen=True)
 class Distillation:
-    """The work orders of a store. No other operation waits for an answer.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    sessions : SessionWatch
-        The long sessions that were read and have no work order yet.
-    """
+    """The work orders of a store. No other operation waits for an answer."""
 
     store: AgentMemoryStore
     sessions: SessionWatch
+    """The long sessions that were read and have no work order yet."""
 
     def request(self) -> OrdersResult:
         """Create work orders for long sessions that were read since the last call and yielded few memories. Sleep creates all others."""

@@ -16,15 +16,7 @@ from memgraph.store import AgentMemoryStore
 
 @dataclass(frozen=True)
 class Maintenance:
-    """The upkeep of a store.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    consolidation : ConsolidationPipeline
-    judge : callable
-        Returns the `Judge`, if there is one.
-    """
+    """The upkeep of a store."""
 
     store: AgentMemoryStore
     consolidation: ConsolidationPipeline

@@ -57,13 +57,7 @@ if TYPE_CHECKING:
 
 
 class MemGraph:
-    """A store with the components that operate on it.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    retrieval : MemoryRetrieval
-    """
+    """A store with the components that operate on it."""
 
     def __init__(
         self, store: AgentMemoryStore, *, extractor: Extractor | None = None, judge: Judge | None = None

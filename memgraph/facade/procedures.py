@@ -17,12 +17,7 @@ from memgraph.store import AgentMemoryStore
 
 @dataclass(frozen=True)
 class Procedures:
-    """The learned procedures of a store.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The learned procedures of a store."""
 
     store: AgentMemoryStore
 

@@ -150,11 +150,7 @@ def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
 
 
 def other_wordings(events: Iterable[Event], memory_id: str) -> list[str]:
-    """Return the texts of the duplicates that were merged into a memory, and its own texts that were replaced by theirs.
-
-    Oldest first, without the current text. A text that the user replaced is no evidence of the new one, so the list
-    starts again there.
-    """
+    """Return a memory's former texts, oldest first: of merged duplicates, and those that these replaced, since the user last replaced the text."""
     text = ""
     found: dict[str, None] = {}
     for event in events:

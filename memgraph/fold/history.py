@@ -89,11 +89,7 @@ class Relevances:
     def note(
         self, memory_id: str, at: str, fields: Mapping[str, Any], *, cleared: Collection[str] = (), is_use: bool = False
     ) -> None:
-        """Record changed fields of a memory from a time on, if they affect its relevance.
-
-        An anchor may be older than the event that states it: a use that changes nothing repeats the previous one, a merge states
-        the higher of two. So it counts from the time it names or, for history ingested later, from when that happened.
-        """
+        """Record changed fields of a memory from a time on, or, if they state an older anchor, from the time that this names."""
         if memory_id not in self._wanted:
             return
         known = self._found.setdefault(memory_id, [])
@@ -216,11 +212,7 @@ class State:
 
 
 class Replay:
-    """Replays a history.
-
-    A memory is in force from its addition, as long as it is neither suppressed, archived, invalidated nor deleted, and no memory
-    that replaces it, directly or through others, is free of these states.
-    """
+    """Replays a history: a memory is in force while neither it nor any that replaces it, directly or through others, is put out of force."""
 
     def __init__(self, history: History, counts: Callable[[str], bool]) -> None:
         self._lives = history.lives

@@ -84,10 +84,7 @@ def remove(workspace: Workspace, memory_id: str) -> None:
 
 
 def _undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
-    """Restore the memory to its place between its predecessor and its successors.
-
-    A memory that exists is restated: it has the row of the event, and keeps its edges.
-    """
+    """Restore the memory to its place between its predecessor and successors; one that exists is restated, and keeps its edges."""
     row = {**event.content["memory"], "seq": payload.added_seq, **_vector_columns(payload.vector)}
     known = workspace.get("Memory", row["id"])
     if known is None:
@@ -184,10 +181,7 @@ def _vector_columns(vector: VectorRef | None) -> Row:
 
 
 def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
-    """Refuse memories that exist already, do not exist, or belong to another write scope than the commit, as the event requires.
-
-    Of an event that is not refused, what later ones of the call are checked against is put.
-    """
+    """Refuse memories that exist already, do not exist, or belong to another write scope than the commit; put those that are accepted."""
     if isinstance(payload, MemoryAdded | MemoryUndeleted):
         memory_id = payload.memory.id
         if payload.memory.task_id != draft.task_id:

@@ -86,10 +86,7 @@ class RowSource(Protocol):
         ...
 
     def mark(self, seq: int) -> str | None:
-        """Return what tells the state after an event from any other of this or another store; None if it is not known any more.
-
-        It must change when rows of that state have been purged.
-        """
+        """Return what tells the state after an event from any other, also after a purge; None if it is not known any more."""
         ...
 
     def scan(self, table: str) -> Iterable[tuple[Key, Row]]:
@@ -97,10 +94,7 @@ class RowSource(Protocol):
         ...
 
     def changes_since(self, seq: int, most: int) -> Collection[Change] | None:
-        """Return what changed after an event, each row once; None if unknown or more than `most`.
-
-        `old` is None unless only a memory's use has changed.
-        """
+        """Return what changed after an event, each row once, with `old` if only a memory's use has changed; None if unknown or more than `most`."""
         ...
 
 
@@ -149,10 +143,7 @@ class GraphCopy:
         self._soon = threading.Timer(_QUIET_S, self._write_ahead)
 
     def query(self, query: str, params: Mapping[str, Any]) -> Rows:
-        """Run a user's read-only query on the rows as they are now, in another process.
-
-        A `QueryError`: it is not one read-only statement, failed, or exceeded a limit. A `GraphError`: the graph cannot be written.
-        """
+        """Run a user's read-only query on the present rows, in another process; raise a `QueryError`, or a `GraphError` if the graph cannot be written."""
         check_parameters(checked := check_read_only(query), params)
         limits = self._limits
         request = {
@@ -422,9 +413,6 @@ def _threads() -> int:
 
 
 def _most_database_bytes() -> int:
-    """Return how large a database may become: 64 GiB, or a quarter of the address space that the process may have (``ulimit -v``).
-
-    The engine reserves that much of the address space at once, in a power of two.
-    """
+    """Return how large a database may become, which the engine reserves: 64 GiB, or a quarter of the address space (``ulimit -v``)."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return 1 << 36 if limit == resource.RLIM_INFINITY else min(1 << 36, 1 << max(24, limit.bit_length() - 3))

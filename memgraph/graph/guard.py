@@ -70,10 +70,7 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
 def check_read_only(query: str) -> str:
-    """Return the query to run, without leading comment lines and the semicolon at its end; refuse what is not one plain read-only statement.
-
-    Comments elsewhere are refused. The `QueryError` says what is refused, and where.
-    """
+    """Return the query to run, without leading comments and final semicolon; refuse, saying what and where, what is not one plain read-only statement."""
     if not isinstance(query, str):
         raise InvalidInputError("must be a Cypher statement (str)", field="query", value=query)
     if len(query) > MAX_QUERY_CHARS:

@@ -86,11 +86,7 @@ class EngineProcess:
         return rows
 
     def ask(self, messages: Iterable[bytes], limits: Limits, take: Callable[[Answer], None] = lambda _: None) -> None:
-        """Send requests and pass on each answer except the final ones; each request is made while the child works on the one before.
-
-        Raises an `EndedError` if the child ended, another `QueryError` if a query was refused or the child exceeded a limit, and a
-        `GraphError` if the engine failed.
-        """
+        """Send requests, each while the child works on the one before, and pass on each answer except the final ones; raise `EndedError`, `QueryError` or `GraphError`."""
         try:
             self._start()
             is_busy = False

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -35,7 +35,8 @@ from memgraph.model.timestamps import from_iso, to_iso
 
 TYPES = ("STRING", "INT64", "DOUBLE", "BOOLEAN", "TIMESTAMP")
 REQUIRED = None
-_ENTRY = re.compile(r"// (name|purpose|parameter|column|example|cost): (\S.*)")
+_KINDS = ("name", "purpose", "parameter", "column", "example", "cost")
+_ENTRY = re.compile(rf"// ({'|'.join(_KINDS)}): (\S.*)")
 _MORE = re.compile(r"//   (\S.*)")
 _PARAMETER = re.compile(
     rf"(?P<name>[a-z]\w*) (?P<type>{'|'.join(TYPES)})(?: = (?P<default>'[^']*'|[^\s':]\S*?))?"
@@ -44,8 +45,6 @@ _PARAMETER = re.compile(
     re.ASCII,
 )
 _COLUMN = re.compile(rf"([a-z]\w*) ((?:{'|'.join(TYPES)})(?:\[\])?)(?:: (\S.*))?", re.ASCII)
-_ORDER = ("name", "purpose", "parameter", "column", "example", "cost")
-_ONCE = ("name", "purpose", "example")
 _INT64 = range(-(2**63), 2**63)
 _INT64_DIGITS = 19
 _HALF = re.compile("[\ud800-\udfff]")
@@ -119,43 +118,46 @@ def named_query(name: str) -> NamedQuery:
 
 
 def parse_query(name: str, text: str) -> NamedQuery:
-    """Parse a file of ``queries/``; the error for one that does not follow the grammar names the line."""
-    found: dict[str, list[tuple[int, str]]] = {kind: [] for kind in _ORDER}
-    for number, kind, value in _entries(name, text):
-        found[kind].append((number, value))
-    for kind in _ONCE:
-        if len(found[kind]) != 1:
-            raise _ill_formed(name, 1, f"says {len(found[kind])} times what its {kind} is")
-    if found["name"][0][1] != name:
-        raise _ill_formed(name, 1, "does not name the query as its file is named")
-    if not found["column"]:
-        raise _ill_formed(name, 1, "names no column")
-    if len(found["cost"]) > 1:
-        raise _ill_formed(name, found["cost"][1][0], "says its cost twice")
-    parameters, columns, notes = [], [], {}
-    for number, value in found["parameter"]:
-        if (match := _PARAMETER.fullmatch(value)) is None:
-            raise _ill_formed(name, number, "is not a parameter: name TYPE = default, allowed values: text")
-        parameters.append(_parameter(name, number, match))
-    for number, value in found["column"]:
-        if (match := _COLUMN.fullmatch(value)) is None:
-            raise _ill_formed(name, number, "is not a column: name TYPE: text")
-        columns.append(Column(match[1], match[2]))
-        if match[3]:
-            notes[match[1]] = match[3]
-    for kind, names in (("parameter", [p.name for p in parameters]), ("column", [c.name for c in columns])):
-        if len(set(names)) < len(names):
-            raise _ill_formed(name, found[kind][0][0], f"names a {kind} twice")
+    """Parse a file of ``queries/``; an error names a line of its header that does not follow the grammar."""
+    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    kind = ""
+    for line in text.splitlines():
+        if entry := _ENTRY.fullmatch(line):
+            kind = entry[1]
+            found[kind].append(entry[2])
+        elif kind and (more := _MORE.fullmatch(line)):
+            found[kind][-1] += f" {more[1]}"
+        elif line.startswith("//"):
+            raise _ill_formed(name, line)
+        else:
+            break
+    columns = [_matched(name, _COLUMN, one) for one in found["column"]]
     return NamedQuery(
         name=name,
-        purpose=found["purpose"][0][1],
-        parameters=tuple(parameters),
-        columns=tuple(columns),
-        notes=notes,
-        example=found["example"][0][1],
-        cost=found["cost"][0][1] if found["cost"] else None,
+        purpose=found["purpose"][0],
+        parameters=tuple(_parameter(_matched(name, _PARAMETER, one)) for one in found["parameter"]),
+        columns=tuple(Column(one[1], one[2]) for one in columns),
+        notes={one[1]: one[3] for one in columns if one[3]},
+        example=found["example"][0],
+        cost=next(iter(found["cost"]), None),
         text=text,
     )
+
+
+def _matched(name: str, pattern: re.Pattern[str], said: str) -> re.Match[str]:
+    if (match := pattern.fullmatch(said)) is None:
+        raise _ill_formed(name, said)
+    return match
+
+
+def _ill_formed(name: str, said: str) -> MemGraphError:
+    return MemGraphError(f"queries/{name}.cypher: {said!r} does not follow the grammar of headers")
+
+
+def _parameter(match: re.Match[str]) -> Parameter:
+    least, most = (None if match[bound] is None else int(match[bound]) for bound in ("least", "most"))
+    allowed = tuple(re.findall("'([^']*)'", match["allowed"] or ""))
+    return Parameter(match["name"], match["type"], match["default"], match["about"], least, most, allowed)
 
 
 def value_of(type_: str, text: str) -> Any:
@@ -182,46 +184,6 @@ def value_of(type_: str, text: str) -> Any:
             return None if text.strip().lower() in {"", "null"} else text
         case _:
             return text
-
-
-def _entries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield (line number, kind, value) of each entry of the header, with continuation lines joined."""
-    entries: list[tuple[int, str, str]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.startswith("//"):
-            break
-        if entry := _ENTRY.fullmatch(line):
-            if entries and _ORDER.index(entry[1]) < _ORDER.index(entries[-1][1]):
-                raise _ill_formed(name, number, f"{entry[1]} stands after {entries[-1][1]}")
-            entries.append((number, entry[1], entry[2]))
-        elif entries and (more := _MORE.fullmatch(line)):
-            entries[-1] = (*entries[-1][:2], f"{entries[-1][2]} {more[1]}")
-        else:
-            raise _ill_formed(name, number, f"must begin with one of {', '.join(_ORDER)}")
-    yield from entries
-
-
-def _ill_formed(name: str, line: int, problem: str) -> MemGraphError:
-    return MemGraphError(f"queries/{name}.cypher, line {line}: {problem}")
-
-
-def _parameter(name: str, line: int, match: re.Match[str]) -> Parameter:
-    """Parse a parameter's line; its default must be an allowed value."""
-    least, most = (None if match[bound] is None else int(match[bound]) for bound in ("least", "most"))
-    allowed = tuple(re.findall("'([^']*)'", match["allowed"] or ""))
-    parameter = Parameter(match["name"], match["type"], match["default"], match["about"], least, most, allowed)
-    if (least is not None or most is not None) and parameter.type not in ("INT64", "DOUBLE"):
-        raise _ill_formed(name, line, "has a range, but is not a number")
-    if least is not None and most is not None and least > most:
-        raise _ill_formed(name, line, "has an empty range")
-    if allowed and parameter.type != "STRING":
-        raise _ill_formed(name, line, "has a list of allowed texts, but is not a text")
-    if parameter.default is not REQUIRED:
-        try:
-            _default(parameter, "2000-01-01T00:00:00.000Z")
-        except InvalidInputError as error:
-            raise _ill_formed(name, line, f"the default of {error}") from None
-    return parameter
 
 
 def _default(parameter: Parameter, now: str) -> Any:

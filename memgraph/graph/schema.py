@@ -104,10 +104,7 @@ def columns_of(table: Table, row: Row) -> Row:
 
 
 def write_part(table: Table, rows: Iterable[tuple[Key, Row]], path: Path) -> list[str]:
-    """Write rows of a table, not none, to a JSON file; return the columns in it.
-
-    Columns of nodes that no row sets are left out and get their defaults.
-    """
+    """Write rows of a table, not none, to a JSON file; return the columns in it: those of nodes that no row sets are left out."""
     if table.ends:
         part = [{"from": key[0], "to": key[1], **row} for key, row in rows]
         names = ["from", "to", *table.columns]

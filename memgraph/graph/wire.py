@@ -62,10 +62,7 @@ def received(descriptor: int) -> bytes | None:
 
 
 def encoded(value: Any) -> bytes:
-    """Return plain data as JSON, which `decoded` converts back to equal data.
-
-    Raises a `TypeError` or a `ValueError` for a value of a type that no query takes, invalid text, or what is nested too deep.
-    """
+    """Return plain data as JSON, which `decoded` converts back to equal data; raise `TypeError` or `ValueError` for what no query takes."""
     return orjson.dumps(_packed(value, 0))
 
 
@@ -76,10 +73,7 @@ def decoded(message: bytes) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a query result's value as plain data.
-
-    Times become canonical strings; nodes and edges lose their internal fields; a path becomes its nodes and edges.
-    """
+    """Return a query result's value as plain data: times as canonical strings, nodes and edges without internal fields, a path as nodes and edges."""
     if isinstance(value, datetime):
         return to_iso(value)
     if isinstance(value, dict):

@@ -36,8 +36,7 @@ from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import JournalError, KeyMissingError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.fold.tasks import WORKING
 from memgraph.index import snapshot
-from memgraph.index.index import RELATION_CODE, Index
-from memgraph.index.supersession import superseded
+from memgraph.index.index import RELATION_CODE, Index, superseded
 from memgraph.journal import legacy
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
@@ -310,10 +309,7 @@ def check_model(embedder: Embedder, stored: NamedVectors | None, report: Report)
 
 
 def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: Report) -> None:
-    """Check what the store holds: working memories, the size of long-term memory, sleep, near-duplicates, contradictions.
-
-    It reads the rows that the journal's fold gives, by table and key, neither graph nor index, so it says the same whatever these lack.
-    """
+    """Check what the rows of the journal's fold hold: working memories, size, sleep, near-duplicates, contradictions."""
     rows = sorted(tables.get("Memory", {}).values(), key=lambda row: row["seq"])
     index = Index()
     index.build(rows, ((table, key) for table in RELATION_CODE for key in tables.get(table, {})))
@@ -566,10 +562,7 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
 
 @dataclass(slots=True)
 class Report:
-    """The facts by part (places, sizes, versions), the checks, and what could not be checked.
-
-    `refusals` say why opening would refuse the store, or has: what diagnostics report of it.
-    """
+    """The facts by part, the checks, what could not be checked, and `refusals`: why opening would refuse the store, or has."""
 
     found: dict[str, Any] = field(default_factory=dict)
     checks: list[HealthCheck] = field(default_factory=list)

@@ -18,7 +18,7 @@ from memgraph.diagnostics.delivery import dead_letters_of, predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
 from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
-from memgraph.index.supersession import superseded
+from memgraph.index.index import superseded
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.run import last_run
 from memgraph.lifecycle.sleep import episodes_since
@@ -175,11 +175,7 @@ def _moment(name: str, meaning: str, moment: str | bool | None) -> Metric:
 
 
 class Metric(NamedTuple):
-    """One metric: its samples, by the values of its labels.
-
-    A name is in base units; that of a counter ends with ``_total``. The meaning is one line. The samples' keys are tuples of the labels'
-    values, in the order of `labels`; without labels the empty tuple.
-    """
+    """One metric, in base units, a counter's name ending with ``_total``: its samples, by the values of its labels in their order."""
 
     name: str
     kind: Literal["counter", "gauge"]

@@ -84,23 +84,9 @@ _stemmer_lock = threading.Lock()  # the stemmer holds the current word as state
 
 
 def analyse(text: str) -> list[str]:
-    """Return the search terms of a text, in its order, repeated as often as they occur.
+    """Return the search terms of any text, in its order, repeated as often as they occur: 1 to 64 characters each, without white space.
 
-    Parameters
-    ----------
-    text : str
-        Any string; it need not be storable.
-
-    Returns
-    -------
-    list of str
-        Terms without white space, 1 to 64 characters long. Empty if a text holds only function words, punctuation or
-        emoji.
-
-    Notes
-    -----
-    Deterministic; never raises; time is linear in the length of the text. Thread-safe. The terms of the
-    last 32,768 different white-space separated pieces of text are cached.
+    Deterministic; never raises; linear in the text. The terms of the last 32,768 different pieces of text are cached.
     """
     chunks = text.split()
     if max(map(len, chunks), default=0) <= MAX_TERM_CHARS:
@@ -168,12 +154,7 @@ def _pairs(run: str) -> list[str]:
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def _term(word: str) -> str:
-    """Return the term of one word, empty for a function word.
-
-    Stems until nothing changes, as ``committee`` → ``committe`` → ``committ``: a stem is then its own stem, so analysing terms
-    again gives the same terms. (It terminates: every step shortens the word, or turns a y into i or an i
-    into e.) On four retrieval benchmarks the results equal those of stemming once.
-    """
+    """Return the term of one word, stemmed until nothing changes, so that a stem is its own stem; empty for a function word."""
     word = word.casefold()[:MAX_TERM_CHARS]
     if word in STOPWORDS:
         return ""

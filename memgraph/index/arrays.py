@@ -21,13 +21,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class GrowingArray:
-    """A one-dimensional array with amortised append.
-
-    Parameters
-    ----------
-    data : ndarray, optional
-        Its first elements; used as they are until it grows.
-    """
+    """A one-dimensional array with amortised append; `data`, its first elements, is used as it is until it grows."""
 
     def __init__(self, dtype: Any, data: NDArray[Any] | None = None) -> None:
         self._length = 0 if data is None else len(data)
@@ -56,10 +50,9 @@ class GrowingArray:
 
 
 class Multimap:
-    """Maps integer keys to (value, weight) pairs: a base that is sorted by key, and a tail of what was added since.
+    """Maps integer keys to (value, weight) pairs: a base sorted by key, and a tail that is merged into it at a quarter of its size.
 
-    Adding a pair costs nothing but the pair, and a look-up takes time in proportion to its answer. When the tail exceeds a quarter of the base,
-    it is merged into it by one stable sort. A removed pair has weight 0 until then.
+    Adding a pair costs nothing but the pair; a look-up, its answer. A removed pair has weight 0 until the merge.
     """
 
     def __init__(self, data: Arrays | None = None) -> None:

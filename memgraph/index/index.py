@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import MAX_WEIGHT, Multimap, Names, Sequences
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
-from memgraph.index.entity_names import Aliases, Naming, phrases_of
-from memgraph.model.ids import canonical_name
+from memgraph.model.ids import canonical_name, without_title
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE
 from memgraph.model.timestamps import epoch_days
@@ -45,32 +45,6 @@ class Index:
 
     A memory's slot never changes; a deleted memory's slot stays dead. Everything is derived from the current rows, so an
     index that is built from them, updated row by row, or loaded from a snapshot gives equal answers.
-
-    Attributes
-    ----------
-    postings : Multimap
-        Term → (slot, occurrences).
-    mentions, named : Multimap
-        Entity → (slot, 1 mentioned or 2 about), and slot → (entity, the same).
-    links : Multimap
-        Slot → (other slot, ± code of the relation; positive where the slot is the source).
-    agents, tags : Multimap
-        Agent or tag (by its canonical name) → (slot, 1).
-    tagged : Multimap
-        Slot → (tag, 1).
-    triggers : Multimap
-        Term → (slot of a procedure, number of different terms in its trigger).
-    called : Multimap
-        Phrase → (entity with this name, 1), for entities that memories are about; `naming` finds them in texts.
-    topics : set of int
-        The entities that memories are about.
-    sequences : Sequences
-        Slot → the terms of its text, in order.
-    aliases : Aliases
-        Finds entities that are different names of one thing.
-    vector_model : str or None
-        The model whose vectors are searched: the column ``vector_row`` is −1 if a memory has no vector, or one of another model.
-        None: any model. ``vector_place`` is the row in the file of the model that made the memory's vector.
     """
 
     def __init__(
@@ -87,23 +61,23 @@ class Index:
         for kind in _NAMES:
             setattr(self, kind, Names(list(names[kind]) if data else None))
         kept = {name: data[f"sequences.{name}"] for name in ("starts", "lengths", "codes")} if data else None
-        self.sequences = Sequences(kept)
+        self.sequences = Sequences(kept)  # slot → the terms of its text, in order
         self.naming = Naming(self.phrases, self.called)
-        self.topics = set(self.called.pairs(1)[1].tolist())
+        self.topics = set(self.called.pairs(1)[1].tolist())  # the entities that memories are about
         self.aliases = Aliases(self.entities, self.mentions)
-        self.vector_model: str | None = None
+        self.vector_model: str | None = None  # whose vectors are searched, as ``vector_row`` says; None: any
         self.offset = IndexOffset()
         self.changed = 0
 
-    postings: Multimap
-    mentions: Multimap
-    named: Multimap
-    links: Multimap
-    agents: Multimap
-    tags: Multimap
-    tagged: Multimap
-    triggers: Multimap
-    called: Multimap
+    postings: Multimap  # term → (slot, occurrences)
+    mentions: Multimap  # entity → (slot, 1 mentioned or 2 about)
+    named: Multimap  # slot → (entity, the same)
+    links: Multimap  # slot → (other slot, ± code of the relation; positive where the slot is the source)
+    agents: Multimap  # agent → (slot, 1)
+    tags: Multimap  # tag, by its canonical name → (slot, 1)
+    tagged: Multimap  # slot → (tag, 1)
+    triggers: Multimap  # term → (slot of a procedure, number of different terms in its trigger)
+    called: Multimap  # phrase → (entity that memories are about, with this name; 1)
     ids: Names
     vocabulary: Names
     scopes: Names
@@ -150,13 +124,7 @@ class Index:
         return [memory_id for _, memory_id in ranked[:limit]]
 
     def apply(self, changes: Sequence[Change], texts: Mapping[str, Text] | None = None) -> None:
-        """Apply the changed rows of a commit; costs what they add.
-
-        Parameters
-        ----------
-        texts : mapping, optional
-            What `texts_of` found in the changes, to have most of the work done before.
-        """
+        """Apply the changed rows of a commit, at the cost of what they add; `texts` are what `texts_of` found in them, to have most of the work done before."""
         rows = []
         for change in changes:
             if change.table == "Memory":
@@ -369,25 +337,18 @@ Weighted = list[tuple[str, int]]
 
 
 class Text(NamedTuple):
-    """What a row's text and names say: the expensive part of putting it, which needs no index.
-
-    Attributes
-    ----------
-    words : int
-        Length of the content in words.
-    trigger, entities, agents, tags : list of (str, int)
-        Names and their weights: the different terms of a procedure's trigger, sorted; entities as the index names them.
-    about : list of (str, str, str)
-        The entities that the memory is about, as the index names them, with their kinds and names.
-    """
+    """What a row's text and names say, with the names' weights: the expensive part of putting it, which needs no index."""
 
     terms: list[str]
     words: int
     trigger: Weighted
+    """The different terms of a procedure's trigger, sorted."""
     entities: Weighted
+    """As the index names them."""
     agents: Weighted
     tags: Weighted
     about: list[tuple[str, str, str]]
+    """The entities that the memory is about, as the index names them, with their kinds and names."""
 
 
 def text_of(row: Row) -> Text:
@@ -461,3 +422,198 @@ def indexed_text(row: Row) -> str:
         ),
     ]
     return "\n".join(part for part in parts if part)
+
+
+_MOST_ALIKE = 50
+"""Number of names with a common ending (``index.ts``) from which no aliases are searched."""
+Group = tuple[str, str, str]
+Slots = frozenset[int]
+MAX_NAME_TERMS = 8
+"""Maximum length of a name in terms. A longer one is a sentence, and is found by its words."""
+_IN_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
+_SLASH = re.compile(r"[/\\]")
+
+
+def phrases_of(kind: str, name: str) -> list[str]:
+    """Return the runs of terms that name an entity: its name, also without a disambiguation in brackets, and a file's name without folders."""
+    forms = [name, _IN_PARENTHESES.sub("", name)]
+    if kind == "file":
+        forms.append(_SLASH.split(name.rstrip("/\\"))[-1])
+    runs = [analyse(form) for form in forms]
+    return list(dict.fromkeys(" ".join(run) for run in runs if 0 < len(run) <= MAX_NAME_TERMS))
+
+
+class Naming:
+    """Finds names in runs of terms: `phrases` may grow, `entities` maps a phrase to the entities of this name."""
+
+    def __init__(self, phrases: Names, entities: Multimap) -> None:
+        self._phrases = phrases
+        self._entities = entities
+        self._lengths: dict[str, list[int]] = {}
+        self._seen = 0
+
+    def named_in(
+        self, terms: Sequence[str], about: Callable[[Sequence[int]], Slots]
+    ) -> Iterator[tuple[Sequence[str], Slots]]:
+        """Yield, for each name in the terms, its terms and the visible slots that `about` returns for its entities; nothing for a name without any.
+
+        Of names that begin with the same term the longest is taken, and a name within another is ignored: "New York Times" is the newspaper.
+        """
+        self._take_in()
+        seen: set[int] = set()
+        at = 0
+        while at < len(terms):
+            length, code, slots = self._longest(terms, at, about)
+            if slots and code not in seen:
+                seen.add(code)
+                yield terms[at : at + length], slots
+            at += length
+
+    def _longest(
+        self, terms: Sequence[str], at: int, about: Callable[[Sequence[int]], Slots]
+    ) -> tuple[int, int, Slots]:
+        """Return the length of the longest name that begins here, its code, and the slots about it; (1, −1, no slots) if none does."""
+        for length in self._lengths.get(terms[at], ()):
+            if at + length <= len(terms):
+                code = self._phrases.find(" ".join(terms[at : at + length]))
+                if code >= 0 and (slots := about(sorted(self._entities.get(code)[0].tolist()))):
+                    return length, code, slots
+        return 1, -1, frozenset()
+
+    def _take_in(self) -> None:
+        for phrase in self._phrases.names[self._seen :]:
+            first, *more = phrase.split(" ")
+            lengths = self._lengths.setdefault(first, [])
+            if len(more) + 1 not in lengths:
+                lengths.append(len(more) + 1)
+                lengths.sort(reverse=True)
+        self._seen = len(self._phrases)
+
+
+class Aliases:
+    """Finds entities that are one thing under several names, given the names that memories have (`mentions`): linear in names of the same ending.
+
+    ``session.ts`` is ``auth/session.ts`` as long as no other file of that name is known in the project; ``Smith`` is ``Anna Smith`` as long as there is no
+    other Smith. Nothing is stored: a name that becomes ambiguous is separate again.
+    """
+
+    def __init__(self, entities: Names, mentions: Multimap) -> None:
+        self._entities = entities
+        self._mentions = mentions
+        self._groups: dict[Group, list[int]] = {}
+        self._parts: dict[int, tuple[str, ...]] = {}
+        self._seen = 0
+
+    def same(self, entity: int) -> list[int]:
+        """Return the codes of all names of the thing that `entity` names, including itself, in order."""
+        self._take_in()
+        group = self._group(entity)
+        known = self._groups.get(group, []) if group else []
+        if not 1 < len(known) <= _MOST_ALIKE:
+            return [entity]
+        live = [code for code in known if code == entity or code in self._mentions]
+        whole = self._whole(entity, live)
+        return [code for code in live if self._whole(code, live) == whole]
+
+    def _whole(self, entity: int, live: list[int]) -> tuple[str, ...]:
+        """Return the longest name that ends with this one, if it is unique; else the name itself."""
+        mine = self._parts[entity]
+        longer = {parts for code in live if len(parts := self._parts[code]) > len(mine) and parts[-len(mine) :] == mine}
+        longest = {
+            one for one in longer if not any(len(other) > len(one) and other[-len(one) :] == one for other in longer)
+        }
+        return longest.pop() if len(longest) == 1 else mine
+
+    def _take_in(self) -> None:
+        for code in range(self._seen, len(self._entities)):
+            if group := self._group(code):
+                self._groups.setdefault(group, []).append(code)
+        self._seen = len(self._entities)
+
+    def _group(self, entity: int) -> Group | None:
+        """Return what all names of one thing share: kind, project and ending; None for an entity without aliases."""
+        kind, project, name = self._entities.names[entity].split("\x1f", 2)
+        if kind == "file":
+            parts = tuple(part for part in name.split("/") if part not in {"", "."})
+        elif kind == "person" or (kind == "concept" and without_title(name) != name):
+            kind, parts = "person", tuple(without_title(name).split())
+        else:
+            return None
+        if not parts:
+            return None
+        self._parts[entity] = parts
+        return kind, project, parts[-1]
+
+
+Mask = NDArray[np.bool_]
+
+
+def newest_of(index: Index, mask: Mask, slots: NDArray[np.int64] | None = None) -> dict[int, int]:
+    """Return for each superseded slot, of all or some, the newest masked one that replaces it; a cycle's also represents itself.
+
+    A slot without a masked replacement is not superseded. Takes a pass over the pairs for each step of the longest chain.
+    """
+    successor = _successors(index, mask, slots)
+    seq = index.column("seq")
+    return {old: _newest(old, successor, mask, seq) for old in successor}
+
+
+def superseded(index: Index, mask: Mask) -> Mask:
+    """Return which slots, masked or not, are superseded by a masked one."""
+    found = np.zeros(len(index), dtype=np.bool_)
+    found[[old for old, newest in newest_of(index, mask).items() if newest != old]] = True
+    return found
+
+
+def _successors(index: Index, mask: Mask, slots: NDArray[np.int64] | None) -> dict[int, int]:
+    """Return for each superseded slot its next newer one: of those that lead to an admitted slot, the last recorded."""
+    newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
+    live = index.column("is_live")
+    valid = (newer != older) & live[newer] & live[older]
+    if not valid.any():
+        return {}
+    if slots is not None:
+        valid &= _above(newer, older, slots, len(index))
+    pairs = list(zip(newer[valid].tolist(), older[valid].tolist(), strict=True))
+    replaces: dict[int, list[int]] = {}
+    for new, old in pairs:
+        replaces.setdefault(new, []).append(old)
+    leads = {new for new in replaces if mask[new]}
+    waiting = list(leads)
+    while waiting:
+        found = [old for old in replaces.get(waiting.pop(), ()) if old not in leads]
+        leads.update(found)
+        waiting += found
+    seq = index.column("seq")
+    successor: dict[int, int] = {}
+    for new, old in pairs:
+        if new in leads and (old not in successor or (seq[new], new) > (seq[successor[old]], successor[old])):
+            successor[old] = new
+    return successor
+
+
+def _newest(old: int, successor: dict[int, int], mask: Mask, seq: NDArray[np.int64]) -> int:
+    """Return the last admitted slot on the path from `old`; for a cycle the last recorded one, so that one remains."""
+    path: dict[int, None] = {old: None}
+    at = old
+    while (following := successor.get(at)) is not None:
+        if following in path:
+            way = list(path)
+            cycle = [slot for slot in way[way.index(following) :] if mask[slot]]
+            if cycle:
+                return max(cycle, key=lambda slot: (seq[slot], slot))
+            break
+        path[following] = None
+        at = following
+    return next(slot for slot in reversed(path) if mask[slot])
+
+
+def _above(newer: NDArray[np.int32], older: NDArray[np.int32], slots: NDArray[np.int64], count: int) -> Mask:
+    """Return which pairs lie on a path from one of these slots to newer ones."""
+    reached = np.zeros(count, dtype=np.bool_)
+    reached[slots] = True
+    while True:
+        found: Mask = reached[older]
+        if reached[newer[found]].all():
+            return found
+        reached[newer[found]] = True

@@ -30,11 +30,7 @@ Signs = NDArray[np.uint64]
 
 
 class VectorSearch:
-    """Cosines against the rows of one model. Caches the rows' norms and signs; rows are not normalised. Thread-safe.
-
-    A damaged row counts as no vector: it is missing, is all zeros, or is not finite. The norms show this at no extra cost.
-    Other damage is found only by its SHA-256, which an event names.
-    """
+    """Cosines against the rows of one model, whose norms and signs are cached. Thread-safe. A row that is missing, zero or not finite has no vector."""
 
     def __init__(self, file: Vectors) -> None:
         self.file = file
@@ -45,15 +41,7 @@ class VectorSearch:
         self._looked_at = 0
 
     def has_vector(self, rows: Rows, count: int) -> Mask:
-        """Return which of these rows hold a valid vector.
-
-        Parameters
-        ----------
-        rows : ndarray, shape (n,), int32
-            Row numbers, below `count`.
-        count : int
-            Rows that the journal has named so far.
-        """
+        """Return which of these rows, int32 numbers below `count`, the rows that the journal has named so far, hold a valid vector."""
         if len(rows) <= _EXACT_ROWS:
             return _inverse_norms(self._gathered(rows, count)) > 0
         matrix, inverse = self._with_norms(count)
@@ -64,20 +52,9 @@ class VectorSearch:
         return found
 
     def cosines(self, query: Vector, rows: Rows, count: int) -> NDArray[np.float64]:
-        """Return the cosine of the query with each of these rows, in [−1, 1]; 0 for a damaged row.
+        """Return the cosine of the query (shape (d,), float32) with each of these rows: float64, in [−1, 1]; 0 for a damaged row.
 
-        Parameters
-        ----------
-        query : ndarray, shape (d,), float32
-        rows : ndarray, shape (n,), int32
-            Row numbers, below `count`.
-        count : int
-            Rows that the journal has named so far.
-
-        Returns
-        -------
-        ndarray, shape (n,), float64
-            Equal vectors may differ in the last place between calls: round before comparing.
+        Equal vectors may differ in the last place between calls: round before comparing.
         """
         if not len(rows):
             return np.empty(0)
@@ -94,10 +71,9 @@ class VectorSearch:
         return self._products(matrix, inverse, unit, rows)
 
     def near_cosines(self, query: Vector, rows: Rows, count: int) -> NDArray[np.float64]:
-        """Return what `cosines` does, exactly for the rows that are most and least similar; of many rows, estimates for those between.
+        """Return what `cosines` does; of many rows, estimates for those that are neither most nor least similar.
 
-        How many components have the sign of the query's estimates the angle (Charikar 2002), and reads a thirtieth of the bytes. The estimates
-        are moved and scaled to the mean and the deviation of a sample's cosines.
+        How many components have the sign of the query's estimates the angle (Charikar 2002), scaled to the mean and deviation of a sample's cosines.
         """
         matrix, _ = self._with_norms(count)
         if len(rows) < _MANY_ROWS or len(matrix) < count or not hasattr(np, "bitwise_count"):  # numpy 1 counts no bits

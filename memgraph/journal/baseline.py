@@ -31,11 +31,7 @@ ADVICE = "`memgraph repair` says what can be done"
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a baseline stands for, all events up to the end of `chain`.
-
-    `named` and `used` are what they state about vectors and keys, `sha256` is of the packed rows, `digest` of the state; `signed_by` is the id of
-    the key that signed the header.
-    """
+    """What a baseline stands for: all events up to the end of `chain`, and what they state of vectors (`named`) and keys (`used`)."""
 
     chain: Chain
     named: NamedVectors
@@ -70,11 +66,7 @@ def signed_header(baseline: Baseline, key: SigningKey) -> bytes:
 
 
 def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None) -> Baseline:
-    """Return a baseline from its header, verified unless `ring` is None.
-
-    Raises `JournalError` if it is not what was signed, another store's, or of an unknown format, and `KeyMissingError` if its key is
-    missing.
-    """
+    """Return a baseline from its header, verified unless `ring` is None; raise `JournalError` or `KeyMissingError` for any other."""
     try:
         stored = json.loads(data)
         body, code = stored["body"], stored["code"]

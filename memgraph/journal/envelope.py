@@ -18,9 +18,8 @@ from uuid import uuid4
 import orjson
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
-from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.payload import Actor, Payload, WriteScope
-from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.registry import PAYLOADS, UPCASTERS
 from memgraph.model.timestamps import is_canonical
 from memgraph.ports import SigningKey
 
@@ -41,10 +40,7 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class CommitDraft:
-    """Events to be committed together, before they are numbered and signed. Without a `commit_id` a random one is drawn.
-
-    Raises `ScopeError` if an event may not be committed in this scope, or the scope and `task_id` do not match.
-    """
+    """Events to be committed together, before they are numbered and signed; without a `commit_id` a random one is drawn."""
 
     write_scope: WriteScope
     payloads: Sequence[Payload]
@@ -67,11 +63,7 @@ class CommitDraft:
 
 
 class Event(NamedTuple):
-    """A verified event of the journal.
-
-    `content` is the payload as the journal holds it, without fields that are not set; never modified. For an event of an earlier version,
-    it and `payload` are of the present version; the journal keeps its bytes.
-    """
+    """A verified event; `content` is the payload without fields that are not set, never modified, and like `payload` of the present version."""
 
     seq: int
     commit_id: str
@@ -225,11 +217,7 @@ def resealed(line: Line, chain: Chain, key: SigningKey) -> tuple[Line, Chain]:
 
 
 def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event, Chain]:
-    """Verify one line against the chain, all but its signature if there is no key (``dev`` alone, read-only), and return its event.
-
-    Raises `LineError` if the line is not what was signed, or does not follow the chain; `PayloadError` or `UnknownEventError` if it is
-    authentic, but its payload matches no schema of this release.
-    """
+    """Verify one line against the chain, all but its signature if there is no key, and return its event; else raise `LineError`, or `PayloadError` if it is authentic."""
     head, signature = verified(line, chain, key)
     payload, content = _payload(head, _content(line, head))
     event = _event(head, payload, content, signature)
@@ -323,10 +311,7 @@ def stored(row: Sequence[Any]) -> Line:
 
 
 def parsed(data: bytes) -> Line:
-    """Return the parts of an event that is one line of canonical JSON (without its newline), as releases 0.1 and 0.2 stored it; not verified.
-
-    Raises `LineError` if it is not in canonical form. Spaces after a purged one are ignored.
-    """
+    """Return the parts of an event that is one canonical line of JSON, not verified, or raise `LineError`; spaces after a purged one are ignored."""
     try:
         envelope = orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -19,11 +19,7 @@ Sift = Callable[[Sequence[Event]], Sequence[Event]]
 
 
 class Excerpt(Journal):
-    """A read-only view of a journal without some of its events, up to the journal's present end. Independent of the given object.
-
-    Every event is verified as in the journal itself; events that are left out are then skipped. `sift` returns a new filter for one pass.
-    `name` is unique for each excerpt, so that what is made of it cannot be mistaken for another's or the journal's; a write raises `why`.
-    """
+    """A read-only view of a journal, as it ends now, without the events that `sift` leaves out; `name` is unique, and a write raises `why`."""
 
     def __init__(self, journal: Journal, sift: Callable[[], Sift], *, home: Path, name: str, why: str) -> None:
         super().__init__(

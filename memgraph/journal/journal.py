@@ -83,14 +83,9 @@ class Sizes(NamedTuple):
 
 
 class Journal:
-    """Append-only, signed. Use `memgraph.journal.opening.open_journal`.
+    """Append-only, signed; made by `open_journal`. Readers need no lock, writers hold `locked`; without a key `ring` nothing is verified or written.
 
-    Readers need no lock: they see what was committed. Writers hold `locked`, which first reads what other processes wrote. `home` has the
-    caches, and is the store's name in messages; without a key `ring`, signatures are not verified, and nothing can be written.
-
-    `tail` is the end of what was verified; `named` and `used` are what the events up to there state about vectors, and which keys signed
-    them. `appended` counts the calls of `append`; `notices` are for the user. `on_refused` is called with the error when a replay is
-    refused, `on_unverified` at each replay without verification, `on_full` when there is no disk space to write.
+    `tail` is the end of what was verified; `named` and `used` are what the events up to there state about vectors and keys.
     """
 
     def __init__(
@@ -178,10 +173,7 @@ class Journal:
         return hmac.digest(self._key.secret if self._key else b"", said, "sha256").hex()
 
     def seal(self, purpose: str) -> Seal:
-        """Return the seal for one purpose, with a key derived from the one that signs now, also after a rotation; without one, from a random one.
-
-        Its name is of the key and of the event from which on it signs: if that changes, what was sealed before is to be made again.
-        """
+        """Return the seal for one purpose, with a key derived from the one that signs now; if its name changes, what was sealed before is to be made again."""
         return Seal(partial(self._seal_key, purpose))
 
     def seal_of(self, key_id: str, purpose: str) -> Seal | None:
@@ -201,12 +193,7 @@ class Journal:
     # reading
 
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
-        """Iterate over whole commits after a point (default: from the beginning) up to the tail or an event, each verified.
-
-        Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement. Raises
-        `DamagedJournalError`, and `KeyMissingError` if the very first event was signed with another key, or a key named by right is
-        missing.
-        """
+        """Iterate over whole commits after a point up to the tail or an event, each verified with the key in use there, or raise a `JournalError`."""
         try:
             yield from self._walk(after or self.start, self.tail.seq if until is None else min(until, self.tail.seq))
         except JournalError as error:
@@ -263,10 +250,7 @@ class Journal:
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event from the first, archived ones included, and the baseline's rows; return the number of events.
-
-        `also` is called with each verified commit, in order.
-        """
+        """Verify every event from the first, archived ones included, and the baseline's rows; pass each commit to `also`; return the number of events."""
         self.database.check()
         self.rows_of_baseline()
         count, purged = 0, self.purged_seqs()
@@ -311,10 +295,7 @@ class Journal:
                 yield line
 
     def lines_of(self, *types: str, holding: bytes = b"") -> Iterator[Line]:
-        """Iterate over the lines of events of some types whose payloads hold some bytes, but purged ones, type by type.
-
-        A payload is canonical JSON, so none is missed; text in a memory cannot imitate a field, because its quotation marks are escaped.
-        """
+        """Iterate over the lines of events of some types whose payloads, as canonical JSON, hold some bytes, but purged ones, type by type."""
         self._warn_if_unverified()
         for type_ in types:
             yield from (
@@ -679,11 +660,7 @@ class Journal:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the writer lock. On entry the journal is read to its end.
-
-        Raises `BusyError` if another process held the lock for too long, `JournalError` if the journal cannot be trusted, and
-        `KeyMissingError` or `ReadOnlyError` if it can be read but not written.
-        """
+        """Hold the writer lock; on entry the journal is read to its end, or `BusyError`, `JournalError`, `KeyMissingError` or `ReadOnlyError` is raised."""
         if self._ring is None:
             _ = self.signing_key
         if refused := self.refused_writes():
@@ -707,10 +684,7 @@ class Journal:
 
     @contextmanager
     def committing(self) -> Iterator[Transaction]:
-        """Write in one transaction: events, and what is made of them. The lock must be held. Nests.
-
-        If it fails, the journal is as it was before, here and in the database.
-        """
+        """Write in one transaction: events, and what is made of them; if it fails, all is as before. The lock must be held. Nests."""
         if not self.holds_lock:
             raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
         before = self.tail, self.named, self.used, self._key, self.baseline

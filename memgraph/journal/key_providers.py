@@ -76,7 +76,7 @@ def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | 
 
 
 class ListedKeys(ABC):
-    """A provider whose source holds all its keys at once. A `RotatingKeyProvider`; `name` is as in key ids."""
+    """A provider whose source gives its keys, the active one first. A `RotatingKeyProvider`; `name` is as in key ids."""
 
     name: str
 
@@ -201,12 +201,7 @@ class JsonKeys(ListedKeys):
 
 
 class CommandKeys(ListedKeys):
-    """Keys that a program prints: a document, or secrets in hexadecimal, the active one first.
-
-    The program is run with a list of arguments, never by a shell; ``{store_id}`` in an argument becomes the store's id. What it prints is
-    neither logged nor quoted in an error, and what it writes to standard error is discarded, because either may hold a key. After
-    `timeout_s` seconds the program, and what it started, is killed.
-    """
+    """Keys that a program prints, run without a shell and killed after `timeout_s`; what it prints is never logged nor quoted, since it may hold a key."""
 
     name = "command"
 
@@ -329,11 +324,7 @@ def keys_in_text(text: str, source: str, place: str) -> list[SigningKey]:
 def keys_in(
     data: bytes, source: str, store_id: str, *, advice: str = "correct what is stored there, or name another source"
 ) -> list[SigningKey]:
-    """Parse a document and return its keys, the active one first.
-
-    Raises `KeyMissingError` if it is no such one, is another store's, or names two keys alike. The message never quotes it; it says where
-    the document is (`source`) and what to do (`advice`): a backup is no help, because it never holds keys.
-    """
+    """Parse a document and return its keys, the active one first; the `KeyMissingError` for any other names its `source` and the `advice`, and never quotes it."""
     stored = _parsed(data)
     try:
         named = [(entry["key_id"], entry["secret"]) for entry in [stored, *stored.get("earlier", [])]]
@@ -394,14 +385,11 @@ class Version(NamedTuple):
     value: str
 
 
-class SecretManagerKeys(ABC):
-    """A provider on one secret of a secret manager. A `RotatingKeyProvider`.
+class SecretManagerKeys(ListedKeys):
+    """A provider on one secret of a secret manager, whose current version is the active key; `client` replaces the one with the default credentials."""
 
-    The form of `secret` depends on the manager; `client` is one of the vendor's, instead of one with the default credentials.
-    """
-
-    name: str  # also the extra's
     package: str
+    """What the extra of the provider's name installs."""
 
     def __init__(self, secret: str, *, timeout_s: float, client: Any = None) -> None:
         self._secret = secret
@@ -425,21 +413,15 @@ class SecretManagerKeys(ABC):
         remedy = f"create the secret {self._secret} with the store's key as its value, or correct {SOURCE_VARIABLE}"
         return KeyPlace(f"the secret {self._secret} ({self.name})", remedy)
 
-    def key(self, store_id: str) -> SigningKey | None:  # noqa: ARG002 - one secret serves every store
-        """Return the key of the current version, or None if there is no such secret; raises `KeyMissingError` or `MissingExtraError`."""
-        return self._key(None)
+    def keys(self, store_id: str) -> list[SigningKey]:  # noqa: ARG002 - one secret serves every store
+        """Return the key of the current version; none if there is no such secret."""
+        return [key] if (key := self._key(None)) else []
 
     def find(self, store_id: str, key_id: str) -> SigningKey | None:  # noqa: ARG002
         """Return the key of the version that an id names, or None."""
         place = f"{self.name}:{self._secret}:"
         version = key_id.removeprefix(place)
         return self._key(version) if key_id.startswith(place) and version else None
-
-    def create(self, store_id: str) -> SigningKey:
-        """Return the key of the current version. It is never created here."""
-        if key := self.key(store_id):
-            return key
-        raise KeyMissingError(f"{self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}")
 
     def _key(self, version: str | None) -> SigningKey | None:
         try:
@@ -553,10 +535,7 @@ class AzureKeys(SecretManagerKeys):
 
 
 class VaultKeys(SecretManagerKeys):
-    """A KV version 2 secret of HashiCorp Vault, ``MOUNT/PATH``, whose field ``key`` has the key; versions are its numbers.
-
-    The client reads ``VAULT_ADDR``, ``VAULT_TOKEN`` and ``VAULT_NAMESPACE``.
-    """
+    """The field ``key`` of a KV version 2 secret of HashiCorp Vault, ``MOUNT/PATH``; versions are its numbers. The client reads ``VAULT_ADDR`` and so on."""
 
     name, package = "vault", "hvac"
 

@@ -187,11 +187,7 @@ class KeyHistory:
         return KeyHistory(tuple(use for use in self.uses if use.first_seq <= seq))
 
     def after(self, event: Event) -> KeyHistory:
-        """Return the history after one more event.
-
-        A rotation counts only if the key that it replaces signed it: in a journal that was resealed, earlier rotations are signed
-        with a later key. An unsigned event begins no use.
-        """
+        """Return the history after one more event; a rotation counts only if the key that it replaces signed it, which a resealing undoes."""
         if not event.key_id:
             return self
         history = self if self.uses else KeyHistory((KeyUse(event.key_id, event.seq, event.timestamp),))

@@ -48,10 +48,7 @@ def read_manifest(home: Path) -> tuple[str, str | None]:
 
 
 def move(journal: Journal) -> None:
-    """Write every event of an earlier release's journal, verified, and its vectors into the database, in one transaction.
-
-    A torn final commit is left out. The folder stays as it is. Raises `DamagedJournalError` or `KeyMissingError`; nothing is moved then.
-    """
+    """Write every event of an earlier release's journal, verified, and its vectors into the database, in one transaction; a torn final commit is left out."""
     database, journal.path = journal.path, journal.home / FOLDER
     try:
         with journal.database.writing(journal.lock_timeout_s) as tx:

@@ -79,15 +79,10 @@ def open_journal(
     server: Server | None = None,
     moves: bool = True,
 ) -> Journal:
-    """Open a store's journal; create it if the directory is new or empty, and move there what an earlier release wrote.
+    """Open a store's journal; create it if the directory is new or empty, and, if it `moves`, move there what an earlier release wrote.
 
-    `now` is called when a journal is created, and if its key was rotated. With `allow_unverified` it is opened read-only if a key is
-    missing or a signature is invalid (``dev`` with the explicit setting). For `verification_days` a key verifies events after its rotation;
-    None: for ever, as resealing needs. On a `server`, the directory holds caches. Unless it `moves`, an earlier release's journal is only
-    read.
-
-    Raises `NotAStoreError` if the directory holds something else, `KeyMissingError` if a key that the events need is missing or has
-    expired, and `JournalError` if the journal cannot be trusted.
+    With `allow_unverified` it is opened read-only if a key is missing or a signature is invalid. For `verification_days` a key verifies events after its
+    rotation; None: for ever, as resealing needs.
     """
     made = made_from_events(home)  # checked before the journal: another process may be writing its first event
     if server is None and not is_store(home):
@@ -341,11 +336,7 @@ def lost_journal(home: Path, made: Sequence[Path], server: Server | None = None)
 
 
 def refuse_foreign(home: Path, server: Server | None = None) -> None:
-    """Refuse a directory that is not empty, unless a store is being created in it at this moment; that of a store on a `server` if it has lost its journal.
-
-    Raises `NotAStoreError` if it holds something else, `JournalError` if it is a store that has lost its journal or the journal's manifest,
-    `StorageError` if the path is a file, or cannot be read.
-    """
+    """Refuse a directory that is not empty, unless a store is being created in it now; that of a store on a `server` if it has lost its journal."""
     made = made_from_events(home)  # checked before the journal: another process may be creating it
     if server is not None:
         if made:

@@ -136,11 +136,7 @@ class _Connection:
 
 
 class Database(ABC):
-    """One database of stores. Thread-safe; each thread has a connection of its own. Errors of the vendor are raised as ours.
-
-    `name` and `tenant` are name and number of the store in it; a file holds one, without a name. `path` is the database's name in messages;
-    `refused` says why it may not be written, with the name of the file.
-    """
+    """One database of stores, thread-safe, with a connection for each thread; `name` and `tenant` are of the store in it, `refused` says why it may not be written."""
 
     path: Path | str
     refused: str | None = None
@@ -390,11 +386,7 @@ class Database(ABC):
 
 
 class SQLite(Database):
-    """A database file, made if it is missing (mode 0600) unless it may not be written: then it is read as it is. One store, tenant 1.
-
-    `refused` says why nobody may write it, although the system allows it. `keeps` is kept as long as the database is open: the temporary
-    folder that it is in. Unless it `is_durable`, a power failure may take the last commits: what they hold must be elsewhere.
-    """
+    """A database file, made if it is missing (mode 0600) unless it may not be written; unless it `is_durable`, a power failure may take the last commits."""
 
     def __init__(
         self, path: Path, *, refused: str | None = None, keeps: object = None, is_durable: bool = True
@@ -563,10 +555,7 @@ class SQLite(Database):
 
 
 class Postgres(Database):
-    """A database on a PostgreSQL server, ``postgresql://user@host:port/database``, with tables in the schema ``memgraph``, of many stores.
-
-    Unless it `creates`, missing tables are not made. Raises `StorageError` if the server cannot be reached, or refuses.
-    """
+    """A database on a PostgreSQL server, with tables in the schema ``memgraph``, of many stores; unless it `creates`, missing tables are not made."""
 
     def __init__(self, url: str, name: str, *, creates: bool = True) -> None:
         super().__init__(name)

@@ -69,11 +69,9 @@ class NamedVectors:
 
 
 class Vectors:
-    """The rows of one model: little-endian float32 in the database, and a memory map of them under ``cache/``.
+    """The rows of one model: little-endian float32 in the database, and a memory map of them under ``cache/``, with room for more.
 
-    A missing row counts as damaged, and is all zeros in the map. The map is extended by the rows that were written since; a code states how
-    much of the file may be trusted when it is opened again. The file has room for more rows than it holds, because mapping it again costs a
-    page fault for every page. `epoch` is incremented by `rows` if rows that it returned before may have changed.
+    A missing row counts as damaged, and is all zeros in the map. `epoch` is incremented if rows that `rows` returned before may have changed.
     """
 
     def __init__(
@@ -130,10 +128,7 @@ class Vectors:
         return hashlib.sha256(self.stored(row)).hexdigest() == sha256
 
     def rows(self, count: int) -> Matrix:
-        """Return the first `count` rows as a read-only memory map of shape (count, dimension), float32.
-
-        Costs the rows that were added since the last call, wherever that was.
-        """
+        """Return the first `count` rows as a read-only memory map of shape (count, dimension), float32; costs the rows added since the last call."""
         found = self._stat()
         file_id = (found.st_dev, found.st_ino) if found else (0, 0)
         if file_id != self._file_id or (found is not None and found.st_size < self._in_file * self.row_bytes):
@@ -155,10 +150,7 @@ class Vectors:
             yield from (_bytes(found.get(row)).ljust(self.row_bytes, b"\0") for row in range(start, stop))
 
     def save(self) -> None:
-        """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged.
-
-        What was read since it was stated last must still be in the table: another process may have given up the history that it is of.
-        """
+        """State how much of the cache may be trusted at the next opening: what is still in the table. Only saves time, so a failure is logged."""
         first, count = self._sealed, self._count
         if count in (first, 0) or count != self._in_file:
             return
@@ -273,10 +265,7 @@ class MadeRow(NamedTuple):
 
 
 class MadeVectors:
-    """Vectors computed before the event that names them, for a model that the store is about to change to. A later run resumes.
-
-    No event names `first_row` or a later one.
-    """
+    """Vectors of a model that the store is about to change to, before an event names them, from `first_row` on; a later run resumes."""
 
     def __init__(self, database: Database, vectors: Vectors, first_row: int) -> None:
         self._database = database

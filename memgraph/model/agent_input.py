@@ -21,49 +21,29 @@ Tags = Annotated[list[Name], Field(max_length=MAX_ITEMS)]
 
 
 class Observation(Model):
-    """A fact or preference that an agent has learned.
-
-    Attributes
-    ----------
-    content : str
-        Up to 8,000 characters. Text that is too long for one memory is stored in parts.
-    context : str or None
-        The domain it belongs to: travel, shopping, …
-    outcome : str or None
-        The outcome, as in `save_episode`: ``failure`` for something that does not work. None if there is none.
-    valid_at : str or None
-        The time from which it is valid; None: now.
-    privacy_tier : str or None
-        None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy`); at least the episode's.
-    project : str or None
-        None: the episode's project, if there is one.
-    """
+    """A fact or preference that an agent has learned."""
 
     content: Prose
+    """Up to 8,000 characters. Text that is too long for one memory is stored in parts."""
     context: Name | None = None
+    """The domain it belongs to: travel, shopping, …"""
     confidence: Unit = 0.7
     outcome: ToolOutcome | None = None
+    """The outcome, as in `save_episode`: ``failure`` for something that does not work. None if there is none."""
     valid_at: Timestamp | None = None
+    """The time from which it is valid; None: now."""
     privacy_tier: PrivacyTier | None = None
+    """None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy`); at least the episode's."""
     trust_class: TrustClass = "agent"
     episode_id: MemoryId | None = None
     project: Name | None = None
+    """None: the episode's project, if there is one."""
     session_id: Name | None = None
     tags: Tags | None = None
 
 
 class Episode(Model):
-    """A complete interaction: the goal, the approach, the actions and the result.
-
-    Attributes
-    ----------
-    task_id : str or None
-        The task that owns the episode; recall returns it only within that task.
-    occurred_at : str or None
-        When it happened; None: now.
-    privacy_tier : str or None
-        None: the tier of its domain, and of what its text plainly concerns.
-    """
+    """A complete interaction: the goal, the approach, the actions and the result."""
 
     situation: Prose
     reasoning: Prose
@@ -75,10 +55,13 @@ class Episode(Model):
     context: Name | None = None
     project: Name | None = None
     task_id: Name | None = None
+    """The task that owns the episode; recall returns it only within that task."""
     session_id: Name | None = None
     build_id: Name | None = None
     occurred_at: Timestamp | None = None
+    """When it happened; None: now."""
     privacy_tier: PrivacyTier | None = None
+    """None: the tier of its domain, and of what its text plainly concerns."""
     trust_class: TrustClass = "agent"
     tags: Tags | None = None
 
@@ -102,10 +85,7 @@ class Feedback(Model):
         return last == self.line or (self.comment is None and last.startswith(f"{self.feedback}: "))
 
     def after(self, recorded: str, *, day: str, recorded_on: str) -> str:
-        """Append this feedback to the recorded text as a new line with its day; if that is too long, cut the oldest text.
-
-        What was recorded without a day, with the episode, gets `recorded_on`.
-        """
+        """Append this feedback to the recorded text as a line with its day; cut the oldest text, and date what has no day `recorded_on`."""
         line = f"{day} {self.line}"
         if not recorded:
             return line

@@ -17,23 +17,16 @@ LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 
 
 class ChangedFile(Model):
-    """A file that a commit changed.
-
-    Attributes
-    ----------
-    kind : {"A", "M", "D", "R"}
-        Added (or copied), modified, deleted, renamed (and possibly modified).
-    added, removed : int or None
-        Lines; None for a file that is binary or over 512 kB, for a submodule, and where the source does not say.
-    was : str or None
-        The former path of a renamed file.
-    """
+    """A file that a commit changed."""
 
     path: LogText
     kind: Literal["A", "M", "D", "R"]
+    """Added (or copied), modified, deleted, renamed (and possibly modified)."""
     added: Count | None = None
     removed: Count | None = None
+    """Lines; None for a file that is binary or over 512 kB, for a submodule, and where the source does not say."""
     was: LogText | None = None
+    """The former path of a renamed file."""
 
 
 class BuildTask(Model):
@@ -160,20 +153,14 @@ class BuildEventLog(Model):
 
 
 class Candidate(Model):
-    """A memory that extraction proposes; its `reason` states why it was made.
-
-    Attributes
-    ----------
-    key : str or None
-        Names the part of the log it came from; stable when the log grows (``task-7:failure``). The memory's id is derived
-        from it, so each part is consolidated once. None: its position is used.
-    is_stated : bool
-        Whether a user stated it. Each is kept, however many memories a log may have.
-    """
+    """A memory that extraction proposes; its `reason` states why it was made."""
 
     key: Name | None = None
+    """Names the part of the log it came from; stable when the log grows (``task-7:failure``). The memory's id is derived from it, so each part is
+    consolidated once. None: its position is used."""
     memory: AgentMemory
     is_stated: bool = False
+    """Whether a user stated it. Each is kept, however many memories a log may have."""
 
 
 class ExtractionResult(Model):
@@ -191,20 +178,14 @@ class ExtractionResult(Model):
 
 
 class ConsolidationConfig(Model):
-    """Settings of consolidation (seed 0).
-
-    Attributes
-    ----------
-    deduplication_threshold : float
-        Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.intake.settle` and `memgraph.lifecycle.dedup.near_duplicates`.
-    max_duration_ms : float
-        Time limit for extracting and embedding one batch. What does not fit is left to the next call with the same logs.
-    max_memory_mb : int
-        Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name.
-    """
+    """Settings of consolidation (seed 0)."""
 
     deduplication_threshold: Unit = 0.82
+    """Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.intake.settle` and
+    `memgraph.lifecycle.dedup.near_duplicates`."""
     max_memories_per_extraction: int = Field(default=8, ge=1)
     compression_cycle_interval: int = Field(default=10, ge=1)
     max_duration_ms: float = Field(default=60_000.0, gt=0.0)
+    """Time limit for extracting and embedding one batch. What does not fit is left to the next call with the same logs."""
     max_memory_mb: Count = 128
+    """Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name."""

@@ -41,10 +41,7 @@ def source_id(source_key: str, ordinal: int) -> str:
 
 
 def stored_form(memory_id: object) -> str:
-    """Return the stored form of an id: a UUID in lower case, whatever its spelling.
-
-    Anything else is returned as a text that is no memory's id.
-    """
+    """Return the stored form of an id, a UUID in lower case; of anything else a text that is no memory's id."""
     try:
         return str(UUID(str(memory_id)))
     except ValueError:
@@ -53,11 +50,7 @@ def stored_form(memory_id: object) -> str:
 
 @lru_cache(maxsize=65_536)
 def natural_id(kind: str, name: str, *, project_id: str | None = None) -> str:
-    """Id of a thing known by its name: project, build, agent, session, task, tag, entity, source.
-
-    Names are used exactly, because they separate scopes. For tags and entities, whose spelling varies, pass the
-    `canonical_name`.
-    """
+    """Return the id of a thing known by its exact name, such as a project, build or agent; of tags and entities give the `canonical_name`."""
     return _uuid5(f"{kind}\x1f{project_id or ''}\x1f{name}")
 
 

@@ -183,35 +183,26 @@ Worked = Literal["instead", "edit", "after", "again"]
 
 
 class AttemptFields(BaseModel):
-    """An attempt at something: a whole trial of a task (`asked`), or a step of a session or build (`tried`).
-
-    Attributes
-    ----------
-    asked, tried : str or None
-        The task, as it was asked: of a trial only. The command, task or edit that failed: commands in backticks, tasks in quotation marks.
-    attempt, attempts : int or None
-        The number of the attempt, as its source counts them, and how many there were.
-    acted_on : str or None
-        The earlier lesson that this attempt acted on.
-    worked, worked_how : str or None
-        What worked in the end, and in which way.
-    explained : str or None
-        The explanation given by the one who made the attempt.
-    """
+    """An attempt at something: a whole trial of a task (`asked`), or a step of a session or build (`tried`)."""
 
     asked: Text | None = None
     tried: Text | None = None
+    """The task, as it was asked: of a trial only. The command, task or edit that failed: commands in backticks, tasks in quotation marks."""
     attempt: Count | None = None
     attempts: Count | None = None
+    """The number of the attempt, as its source counts them, and how many there were."""
     lesson: Text | None = None
     acted_on: Text | None = None
+    """The earlier lesson that this attempt acted on."""
     tools_called: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     calls: Count | None = None
     failed_calls: Count | None = None
     worked: Text | None = None
     worked_how: Worked | None = None
+    """What worked in the end, and in which way."""
     last_error: Text | None = None
     explained: Text | None = None
+    """The explanation given by the one who made the attempt."""
     result: Text | None = None
 
 
@@ -229,24 +220,17 @@ def no_attempt() -> dict[str, object]:
 
 
 class CommitFields(BaseModel):
-    """What a history says of a commit: what kind of change it is, what it did to which files, and the commits and issues that it names.
-
-    Attributes
-    ----------
-    undoes, mends : list of str, str or None
-        The commits that it takes back, and the one whose mistake it corrects.
-    closes : list of str
-        Numbers of the issues that it says it closes.
-    release : str or None
-        The first one that contains it.
-    """
+    """What a history says of a commit: what kind of change it is, what it did to which files, and the commits and issues that it names."""
 
     change_kind: Name | None = None
     changes: Annotated[list[FileChange], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     mends: Name | None = None
+    """The commits that it takes back, and the one whose mistake it corrects."""
     closes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    """Numbers of the issues that it says it closes."""
     release: Name | None = None
+    """The first one that contains it."""
 
 
 COMMIT_FIELDS = frozenset(CommitFields.model_fields)
@@ -277,10 +261,7 @@ class EpisodicFields(AttemptFields, CommitFields):
 
 
 class SemanticFields(BaseModel):
-    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges).
-
-    Of trials of one task: what was asked, the lesson that the text quotes, and whether a trial solved the task.
-    """
+    """A generalisation: seed 3's pattern; of trials of one task what was asked, the lesson quoted, and whether one solved it."""
 
     asked: Text | None = None
     lesson: Text | None = None
@@ -476,10 +457,7 @@ _CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
 
 @cache
 def _blank(kind: type[M]) -> tuple[M, list[str]]:
-    """Return a model with default values to copy, and its list fields, which copies must not share.
-
-    Copying takes a fraction of the time of construction, in which pydantic would compute every default again.
-    """
+    """Return a model with default values to copy, which is much quicker than construction, and its list fields, which copies must not share."""
     fields = kind.model_fields
     lists = [name for name, field in fields.items() if field.default_factory is list]
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}

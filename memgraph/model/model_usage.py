@@ -60,27 +60,19 @@ class ChatServer(Model):
 
 
 class ModelUsage(Model):
-    """The model calls of a run.
-
-    Attributes
-    ----------
-    prompt_tokens, completion_tokens : int
-        Read and written by the models, as reported by them, else estimated.
-    seconds : float
-        Time spent waiting for models.
-    spent : bool
-        Whether a call was refused because the budget was used up.
-    models : list of str
-        The models that were called, with their servers, such as ``ollama/llama3.2``.
-    """
+    """The model calls of a run."""
 
     calls: Count = 0
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
+    """Read and written by the models, as reported by them, else estimated."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
+    """Time spent waiting for models."""
     failures: Count = 0
     spent: bool = False
+    """Whether a call was refused because the budget was used up."""
     models: list[str] = Field(default_factory=list)
+    """The models that were called, with their servers, such as ``ollama/llama3.2``."""
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
         """Return the sum of both."""
@@ -104,11 +96,7 @@ class CallTokens:
 
 
 class UsageMeter:
-    """Counts the model calls of a run against a budget. May be shared. Thread-safe.
-
-    Before it generates text, a caller calls `check`, which raises once the budget is used up; the last permitted call may exceed
-    it. Embedding is counted but never refused, because a memory without its vector is worth less.
-    """
+    """Counts the model calls of a run against a budget; `check` raises once it is used up. Embedding is never refused. Thread-safe."""
 
     def __init__(self, budget: ModelBudget | None = None) -> None:
         self.budget = budget or ModelBudget()

@@ -39,33 +39,26 @@ _PRESETS: dict[str, dict[str, float]] = {
 
 
 class ForgettingCurveConfig(Model):
-    """How fast memories fade and what reinforces them.
-
-    Attributes
-    ----------
-    preset : {"relevance", "strength"}
-        Default values: ``relevance`` (seed 0), in [0, 1]; ``strength`` (seed 2): everything fades by
-        5 % a week, a use adds 0.1 and a confirmation 0.5, up to 5.
-    decay_rate, knowledge_decay_rate : float
-        Rates per day: episodic (seed 0: 0.05); semantic and procedural (seed 2: 5 % a week, −ln 0.95 / 7).
-    confirmation_boost : float
-        Added by a merged duplicate; 0: relevance becomes ``(old + 1) / 2`` (seed 0).
-    """
+    """How fast memories fade and what reinforces them."""
 
     preset: Preset = Field(
         default="relevance",
         description="Defaults of the other values: relevance, with a maximum of 1; or strength, which fades slowly, grows with "
         "each access and has a maximum of 5.",
     )
+    """Default values: ``relevance`` (seed 0), in [0, 1]; ``strength`` (seed 2): everything fades by 5 % a week, a use adds 0.1 and a confirmation
+    0.5, up to 5."""
     decay_rate: Rate = Field(default=0.05, description="Exponential decay rate of episodic memories, per day.")
     knowledge_decay_rate: Rate = Field(
         default=WEEKLY, description="Exponential decay rate of other memories, per day (default: 5 % per week)."
     )
+    """Rates per day: episodic (seed 0: 0.05); semantic and procedural (seed 2: 5 % a week, −ln 0.95 / 7)."""
     deletion_threshold: Unit = Field(default=0.1, description="Relevance below which a memory may be collected.")
     reinforcement_boost: Unit = Field(default=0.2, description="Relevance that an access adds.")
     confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(
         default=0.0, description="Relevance that a confirmation adds; 0: half of the difference to 1."
     )
+    """Added by a merged duplicate; 0: relevance becomes ``(old + 1) / 2`` (seed 0)."""
     max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
         default=1.0, description="Maximum relevance."
     )

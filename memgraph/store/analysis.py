@@ -57,13 +57,7 @@ class Projections(StorePart):
         self._projector.check()
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the verified journal into new rows and a new index.
-
-        Raises
-        ------
-        ReadOnlyError
-            The store is read-only.
-        """
+        """Replay the verified journal into new rows and a new index."""
         checked(Callback, progress, "progress")
         if self._refused:
             raise ReadOnlyError(self._refused)
@@ -96,8 +90,6 @@ class Projections(StorePart):
         QueryError
             The query is not a single read-only statement, has a missing parameter or one with a value unsupported by
             the engine, fails, or exceeds a limit.
-        InvalidInputError
-            The query is not a string.
         StorageError
             The graph belongs to a view of the past that has been removed from the disk.
         """

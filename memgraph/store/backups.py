@@ -102,10 +102,7 @@ class BackupBase(Strict):
 
 
 class BackupManifest(Strict):
-    """The content of a backup: its events from `first_seq` to its head, a commit boundary, with the digest of the state after it.
-
-    The vectors are counted with those of the base. The files are in the order in which the archive has them.
-    """
+    """A backup's content, in the archive's order: its events from `first_seq` to a commit, the digest of the state there, and all vectors' number."""
 
     format: Annotated[int, Field(ge=1)]
     backup_id: MemoryId
@@ -184,10 +181,7 @@ def check_name(path: Path) -> None:
 
 
 class ArchiveWriter:
-    """Writes an archive as a temporary file, mode 0600, to which `publish` gives the name; without that, nothing remains.
-
-    A context manager. An `OSError` in the block is raised as a `BackupError`.
-    """
+    """Writes an archive as a private temporary file, to which `publish` gives the name; without that, nothing remains. Raises a `BackupError`."""
 
     def __init__(self, path: Path, *, replaces: bool) -> None:
         self._path = path

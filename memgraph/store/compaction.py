@@ -48,15 +48,10 @@ def compact(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> CompactionResult:
-    """Make a signed baseline of a store's state before a moment, and archive the events that it stands for.
+    """Make a signed baseline of a store's state before a moment, archive the events that it stands for, and purge what was deleted long ago.
 
-    From then on a rebuild of what is made of the journal costs what the events after the baseline cost. The archive keeps the history:
-    everything that reads it reads archive and journal as before. Others may use the store meanwhile, but not write to it. With the setting
-    ``archive_retention_days``, memories that were deleted longer ago are purged. There is no undo of that.
-
-    The baseline is the state after the last commit that was recorded `before` a moment: a day means its beginning, in UTC; by default the
-    beginning of the present month. With `closed_tasks` it ends before the first event of a task that is neither closed nor archived. A
-    `dry_run` changes nothing, and returns what would be done.
+    The baseline is of the last commit recorded `before` a moment: a day means its beginning, in UTC; by default this month's. With `closed_tasks` it
+    ends before the first event of an open task. A purge after ``archive_retention_days`` has no undo; a `dry_run` changes nothing.
     """
     checked(Callback, progress, "progress")
     checked(bool, closed_tasks, "closed_tasks")

@@ -120,11 +120,7 @@ class Curation(Undoing):
         made_by: Embedder | None = None,
         beside: Sequence[Payload] = (),
     ) -> EditResult:
-        """Change fields of memories of one task in one commit; a memory whose fields have the new values already is not changed.
-
-        The vector of a new content may be known already; `made_by` is then the embedder that made it. Events `beside` are of the same commit, if
-        there is one.
-        """
+        """Change fields of memories of one task, in one commit with the events `beside`, where they differ; `ready` is a known vector of the new content."""
         with self._writer.exclusive():
             now, writes = self._now(), []
             changed: list[ChangedMemory] = []

@@ -120,11 +120,7 @@ class Disclosures:
 
 
 class DeletedSources:
-    """What was derived from deleted memories, as of the end of a growing journal. Thread-safe.
-
-    The first question costs a look into the journal for a deletion, and if there is one, a pass over its events; later questions
-    cost the events since. Another pass follows whenever a memory was deleted from which others are derived.
-    """
+    """What was derived from deleted memories, as of the end of a growing journal. Thread-safe. A pass over events if a source was deleted."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -238,12 +234,9 @@ def _changed(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[s
 def undeletions(
     journal: Journal, memory_ids: Sequence[str], is_live: IsLive, *, model: VectorModel
 ) -> Iterator[Undeletion]:
-    """Yield the events that restore deleted memories, except for a damaged vector: then the memory awaits a new one.
+    """Yield the events that restore deleted memories, in any order, with a vector of this model unless that is damaged. Two passes over the journal.
 
-    The place of a memory in the order of memories, and its links, depend only on which memories exist now: memories that
-    were deleted together may be restored in any order. Costs two passes over the journal; only events that refer to the
-    memories are folded.
-    `is_live` says whether a memory exists; those that were restored before count as existing. Only vectors of this model are restored.
+    `is_live` says whether a memory exists; those that were restored before count as existing.
     """
     if not memory_ids:
         return

@@ -469,10 +469,7 @@ class Undoing(StorePart):
         )
 
     def _chosen(self, event: int | None) -> tuple[RecordedCommit, Undoings]:
-        """Return the commit of an event, or the last one that is neither undone nor an undoing, if it is a user's and reversible.
-
-        Otherwise it raises `UndoError`: what lies before that one is not undone instead.
-        """
+        """Return the commit of an event, or the last one that is neither undone nor an undoing; `UndoError` unless it is a user's and reversible."""
         undoings = Undoings()
         candidates: list[RecordedCommit] = []
         for commit in recorded_commits(self._journal):

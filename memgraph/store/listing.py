@@ -164,10 +164,7 @@ class Listings:
         offset: int = 0,
         limit: int,
     ) -> tuple[list[StoredMemory], bool]:
-        """Return listed memories by relevance from an offset on, and whether there are more. Only these are read.
-
-        Memories of tasks other than this one, and what is only told in sessions other than this one, are none of them, as in a recall.
-        """
+        """Return listed memories by relevance from an offset on, as a recall in this task and session may give, and whether there are more."""
         end, scope = offset + limit, Scope(self._access, asking_session=session, task_id=task_id)
         with self._reader.frozen():
             may = self._mask(all_states=False)

@@ -104,11 +104,7 @@ class Place(NamedTuple):
 
 
 def place_of(home: Path, *, has_key: bool = True) -> Place:
-    """Return where a store's rows and index can be used: a database must be writable, with its log, so they are copied if they are not.
-
-    A copy is verified, and updated or rebuilt from the journal like the original; it is removed with the last store object that uses it.
-    Without the store's key rows cannot be verified: they are rebuilt in the other place, and the originals are left alone.
-    """
+    """Return where a store's rows and index can be used: a verified copy if the database may not be written, fresh ones without the store's key."""
     database = list(home.glob(f"{FILE}*"))
     refused = refused_writes(home, *database)
     if refused is None and has_key:

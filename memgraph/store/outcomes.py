@@ -76,12 +76,6 @@ class Usage(StorePart):
 
         A use counts and reinforces as in `record_access`, whatever the outcome. Repeating an outcome records nothing; a
         different one replaces it, counting only newly used memories and keeping earlier counts.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            The retrieval does not exist, a memory is not among its results or is listed as both, or the outcome is
-            unknown.
         """
         used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
         self._writer.flush()
@@ -129,11 +123,7 @@ class Usage(StorePart):
 
 
 def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured]:
-    """Return an outcome's changes to the procedures that it names, as totals. Call it before the outcome is committed.
-
-    A used procedure has one more use, judged by a good or bad outcome; an overridden one has one more override. An
-    earlier outcome of the same recall no longer counts for the memory.
-    """
+    """Return an outcome's changes to the procedures that it names, as totals: in place of what the recall's earlier outcome gave. For before its commit."""
     before = reader.record("Recall", payload.query_id) or {}
     named = dict.fromkeys(payload.used, True) | dict.fromkeys(payload.overridden, False)
     found = []

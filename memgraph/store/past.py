@@ -97,10 +97,7 @@ class _Shared:
 
 
 class SharedViews:
-    """The open views of a store, by key. Thread-safe.
-
-    The latest one stays open while nobody uses it, so that the next reader need not open it; there is at most one such.
-    """
+    """The open views of a store, by key. Thread-safe. The latest one stays open while nobody uses it, for the next reader."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -108,10 +105,7 @@ class SharedViews:
         self._latest: str | None = None
 
     def take(self, key: str, make: Callable[[], OpenView]) -> tuple[OpenView, Callable[[], None]]:
-        """Return a view, and the function to call after use; calling it again does nothing.
-
-        One thread opens a view while others that want the same one wait. If it cannot be opened, the next of them tries.
-        """
+        """Return a view, which one thread opens while others wait, and the function to call after use, any number of times."""
         with self._lock:
             if self._latest != key:
                 self._keep(key)
@@ -187,15 +181,15 @@ class Views(StorePart):
             self._fill(folder, journal, progress)
             past.check(when)
 
-        lease = self._kept.take(journal.name, make)
-        view = self._opened(lease, journal)
+        try:
+            view = self._opened(self._kept.take(journal.name, make), journal)
+        except BaseException:
+            journal.close()
+            raise
         return PastView(past, view, view.close)
 
     def open_for(self, access: Access, *, progress: Progress | None = None) -> PastView:
-        """Return the journal, graph and index that an agent may read, as of now, or of the view's moment.
-
-        Threads that ask at the same time, and until something is written, share them.
-        """
+        """Return the journal, graph and index that an agent may read now, or at the view's moment; shared until something is written."""
         checked(Callback, progress, "progress")
         past = Past(self._now(), recorded=self._of is not None and self._of.recorded, access=access)
         selection = AgentSelection(access)
@@ -213,7 +207,13 @@ class Views(StorePart):
             )
             return self._opened(lease, journal)
 
-        view, release = self._shared.take(journal.name, make)
+        try:
+            view, release = self._shared.take(journal.name, make)
+        except BaseException:
+            journal.close()
+            raise
+        if view.journal is not journal:
+            journal.close()  # else the store's database would stay open for it
         return PastView(past, view, release)
 
     def close(self) -> None:
@@ -440,10 +440,7 @@ class AgentSelection:
 def _openings(
     events: Iterable[Event], visible: Collection[str], access: Access
 ) -> tuple[dict[int, Row], dict[str, int], set[str], set[str], set[tuple[str, str]]]:
-    """Return the openings of memories, by memory the event before which the agent may have nothing of it, and all memories there ever were.
-
-    Also which parts of builds the visible memories tell, and the tests that failed, each with its part. One pass over the journal. An undeleted memory opens with its undeletion.
-    """
+    """Return from which event on the agent may have each memory, all memories there ever were, and what of builds the visible ones tell."""
     rows: dict[str, Row] = {}
     every: set[str] = set()
     found: dict[str, tuple[int, Row]] = {}

@@ -34,13 +34,10 @@ _LOOK_S = 0.005
 
 
 class Projector:
-    """Coordinates journal, rows and index. Thread-safe.
+    """Coordinates journal, rows and index. Thread-safe. One thread at a time writes, under `guard`; readers see the last completed commit.
 
-    One thread at a time writes, under `guard`. What readers see (rows, index, their position) changes only under `view` as well, and
-    only briefly, so they read beside a writer what its last completed commit left. `guard` is taken before `view`.
-
-    The database that holds the rows is the journal's, or one of a view's own, which is closed with the projector; the index's snapshot and the
-    graph lie in the folder.
+    What readers see changes only under `view` as well, and briefly; `guard` is taken before `view`. The rows are in the journal's database, or in one of
+    a view's own.
     """
 
     def __init__(self, journal: Journal, database: Database, folder: Path, vendor: Vendor) -> None:
@@ -67,10 +64,7 @@ class Projector:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Freeze rows and index for a block, as the last completed commit left them. Nests, also in `writing`.
-
-        Rows that cannot be brought to the journal's end are rebuilt; if that fails too, the error is raised.
-        """
+        """Freeze rows and index for a block, as of the last completed commit, rebuilt if they cannot follow the journal. Nests, also in `writing`."""
         if self.is_reading or self.is_writing:
             yield
             return
@@ -195,10 +189,7 @@ class Projector:
         first: Callable[[], None] = lambda: None,
         then: Callable[[], None] = lambda: None,
     ) -> list[Event]:
-        """Append commits and project them, in one transaction; inside `writing` only. They are durable and visible when it returns.
-
-        `first` writes what the events refer to, in the same transaction; `then` is called before anybody reads what it wrote.
-        """
+        """Append and project commits in one transaction, with what `first` writes; `then` is called before anybody reads it. Inside `writing` only."""
         if self.projection.seq != self.journal.tail.seq:
             self._catch_up(timeout_s=self.journal.lock_timeout_s)
         with self._committing(self.journal.lock_timeout_s) as shows:
@@ -334,10 +325,7 @@ class Projector:
         return state is not None and state.since >= seq
 
     def forget(self, *, erases: bool = True) -> bool:
-        """Remove what was deleted from every file of the projections: the index's, the graph's and, unless it is known to be gone, the database's.
-
-        Returns False if another process keeps on reading the database as it was, so that its files keep what was deleted as long.
-        """
+        """Remove what was deleted from every file of the projections; False if another process goes on reading the database as it was."""
         self._remove_former_graph()
         self.graph.forget()
         clear(self._index_path)  # first: it may be that no new one can be saved

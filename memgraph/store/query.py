@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from memgraph.disk.files import size_on_disk
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.index.index import Index, scope_name
-from memgraph.index.supersession import superseded
+from memgraph.index.index import Index, scope_name, superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
@@ -104,10 +103,7 @@ class Reader:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Freeze the store for a block of reads: no other thread or process changes what they see. Nests.
-
-        While another thread or process writes, reads see the state after its last completed commit, without waiting for the writer.
-        """
+        """Freeze the store for a block of reads, as of the last completed commit, without waiting for a writer. Nests."""
         with self._projector.reading():
             yield
 
@@ -231,10 +227,7 @@ class Reader:
         include_suppressed: bool = False,
         state: str | None = None,
     ) -> Mask:
-        """Return which slots a listing shows: neither archived nor invalidated nor, by default, suppressed.
-
-        With a state: only those in it, whatever their other states.
-        """
+        """Return which slots a listing shows: those in a state, or those neither archived nor invalidated nor, by default, suppressed."""
         if type is not None and type not in MEMORY_TYPES:
             raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=type)
         checked(str | None, project_id, "project_id")
@@ -291,10 +284,9 @@ class Reader:
         return np.where(index.column("is_pinned")[slots], 1.0, faded)
 
     def cosines(self, query: Vector, slots: NDArray[Any] | slice, *, only_near: bool = False) -> NDArray[np.float64]:
-        """Return the cosine of a query with each slot's vector; 0 where a slot has none.
+        """Return the cosine of a query with each slot's vector, 0 where it has none; with `only_near`, estimates for those in the middle.
 
-        With `only_near`, of many slots the cosines of those that are not among the most or least similar may be estimates. Raises
-        `ModelMismatchError` if the store has switched to another model than it was opened with: the query is not comparable.
+        Raises `ModelMismatchError` if the store has another model than it was opened with: the query is not comparable.
         """
         index = self.index
         check_model(self._projector.named, self._writer.embedder)

@@ -59,10 +59,7 @@ QUARANTINE = "quarantine"
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What a head states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number.
-
-    The head file may name an earlier event; the head in the database is "behind" then.
-    """
+    """What a head names: an event of the journal, another of its number, or one after its end ("ahead"); the one in the database may be "behind"."""
 
     path: Path | str
     state: WitnessState
@@ -72,10 +69,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition of a journal: the last event of its last whole commit, and what its head file states.
-
-    `row` is what the head in the database states, if opening would believe it and it does not name the last event.
-    """
+    """The last event of a journal's last whole commit, and what its head file states, and the database's head (`row`) if it contradicts."""
 
     path: Path | str
     seq: int
@@ -101,11 +95,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Where a journal is damaged, and what can be kept of it.
+    """Where a journal is damaged: what is kept ends with the last whole commit that verifies; later events verify on their own.
 
-    Kept is what ends with the last whole commit that verifies; later events verify on their own. The last known event is named by the
-    head file or is after the damage. An event of a later release is no damage, and nothing may be cut; damage in the history is among the
-    events that a baseline stands for, so that a cut would remove the present state, too.
+    An event of a later release is no damage, and nothing may be cut; nor in the history, for which a baseline stands.
     """
 
     problem: str
@@ -202,10 +194,7 @@ def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvid
 
 
 def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> int:
-    """Verify every event, archived ones included, and do without the baseline; return the number of the last event.
-
-    Nothing is lost: the events stay in the archive. A rebuild costs what all events cost until the journal is compacted again.
-    """
+    """Verify every event and do without the baseline, which only costs time at a rebuild; return the number of the last event."""
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys, changes=True) as journal, journal.held():
         if _examined(journal).row is not None:
@@ -220,10 +209,7 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
 
 
 def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> Damage | None:
-    """Verify a store's journal from its first event; return its damage and what could be kept, or None. Changes nothing.
-
-    An authentic event that this release cannot read is no damage, but a `JournalError`.
-    """
+    """Verify a journal from its first event; return its damage and what could be kept, or None; an event of a later release is an error."""
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys) as journal:
         return _damage_in(journal)
@@ -671,10 +657,9 @@ def _known_purges(
 def _purged_again(
     journal: Journal, known: tuple[list[_KnownPurge], list[tuple[int, str]]], now: str
 ) -> tuple[list[MemoryPurged], set[int]]:
-    """Erase what earlier purges removed; return the event to record for what no event of the journal names, and what came back otherwise.
+    """Erase again what earlier purges removed; return the events that record what no event names, and what came back otherwise.
 
-    Numbers are of the same events only up to where the histories part: a former restoration may have dropped those after it, and others
-    have their numbers now.
+    Numbers are of the same events only up to where the histories part: a former restoration may have given them to others.
     """
     purges, restorations = known
     named = journal.purged_seqs()

@@ -18,10 +18,7 @@ from memgraph.ports import Change, Progress
 
 
 def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Chain]:
-    """Return the rows from which a replay up to an event begins, and the point: the baseline's, or none at the journal's start.
-
-    A baseline of another schema does not count: its events are folded anew, from the archive.
-    """
+    """Return the rows from which a replay up to an event begins, and the point: the baseline's, if it is of this schema, or none at the start."""
     workspace, baseline = Workspace(EmptyRows()), journal.baseline
     if baseline is None or not _counts(baseline, until):
         return workspace, journal.start

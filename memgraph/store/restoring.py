@@ -202,10 +202,9 @@ def fill(
     progress: Progress | None = None,
     keeps: bool = False,
 ) -> Head:
-    """Put the events and vectors of a series of backups into a database, in the transaction that is open, and the settings into a folder.
+    """Put the events, vectors and settings of backups, compared with their SHA-256, into a database and folder; return the last event.
 
-    What is read is compared with its SHA-256; the events are not verified. Only whole commits up to `until` are put, and with `keeps` the
-    vectors and settings that are there stay. Returns the last event.
+    Only whole commits up to `until` are put, not verified; with `keeps` the vectors and settings that are there stay.
     """
     last = chain[-1].manifest
     filling = _Filling(database, home, last.head.seq if until is None else until, keeps=keeps)
@@ -305,10 +304,7 @@ class _Filling:
 
 
 def chain_of(paths: Sequence[str | Path], keys: KeyProvider, keys_home: Path) -> list[Archived]:
-    """Return a full backup and the incremental ones that continue it, in order, from archives in any order.
-
-    Of one archive that continues others, these are looked for beside it, by the names that they had.
-    """
+    """Return a full backup and the incremental ones that continue it, in order, from archives in any order, or found beside one."""
     for path in paths:
         if not isinstance(path, str | Path) or not Path(path).name:
             raise InvalidInputError("must be the path of a backup", field="file", value=path)

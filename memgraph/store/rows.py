@@ -71,11 +71,9 @@ class State(NamedTuple):
 
 
 class Rows:
-    """The rows of one store: a `RowSource` for the fold. Thread-safe.
+    """The rows of one store: a `RowSource` for the fold, thread-safe, whose reads give what was written, or after `on_damage` a `GraphError`.
 
-    A read returns what was written, or raises a `GraphError`; before that, `on_damage` may rebuild the rows. With `is_whole`, rows of which
-    some are missing are damaged, too: this costs a look at every row's place, and most of an opening of a large store, so whoever closes it
-    states in a `note` that none was missing. A write waits `timeout_s` for another process.
+    With `is_whole`, missing rows are damage, too: whoever closes a large store notes in a file that none was missing, so that opening need not look.
     """
 
     def __init__(
@@ -178,11 +176,7 @@ class Rows:
         return self._read(asked)
 
     def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
-        """Return the nodes to which a node has edges of this table and that held at a moment.
-
-        They have the columns `seq` and `closed_seq` (events), `created_at` and `closed_at` (times): each holds from the first until just
-        before the second. A moment is the number of an event, a canonical time, or None: now.
-        """
+        """Return the nodes to which a node has edges of this table and that held at an event, at a canonical time, or (None) now."""
         kinds = _kinds()
         one, other = kinds.ends[table]
         at = (kinds.number[table], self._database.tenant, one, source)
@@ -211,10 +205,7 @@ class Rows:
         return state.made if state and state.since <= seq <= state.projection.seq else None
 
     def changes_since(self, seq: int, most: int | None = None) -> list[Change] | None:
-        """Return what changed after an event: first what was removed, then nodes, then edges; None if there are more than `most`.
-
-        `old` is the same row if a follower has its text (a node: only its use changed) or its link (an edge) since that event.
-        """
+        """Return what changed after an event: removed rows, nodes, edges; None if more than `most`. `old` is the same row if only its use changed."""
         kinds, at = _kinds(), (self._database.tenant, seq)
 
         def table_of(kind: int) -> str:
@@ -295,10 +286,7 @@ class Rows:
         return list(chain.from_iterable(found))
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> str:
-        """Write changed rows and the state after them, and return what names the rebuild that they come from.
-
-        In one transaction: all of it or, with an error, nothing. In one of this thread's, whoever catches the error rebuilds.
-        """
+        """Write changed rows and the state after them in one transaction, and return what names the rebuild that they come from."""
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
             made, since, tally = state[1:] if state else (uuid4().hex, 0, _NOTHING)
@@ -481,10 +469,7 @@ def in_bulk() -> Iterator[None]:
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Disable the cyclic garbage collector for a block: it would scan all the rows again and again.
-
-    Rows contain no cycles, so nothing is missed. The switch is process-wide, and is not changed if collection is disabled already.
-    """
+    """Disable the cyclic garbage collector of the process for a block: it would scan all the rows, which have no cycles, again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -496,11 +481,7 @@ def no_collections() -> Iterator[None]:
 
 @contextmanager
 def short_switch_interval() -> Iterator[None]:
-    """Shorten the interpreter's thread switch interval for a block that keeps it busy.
-
-    A recall releases the interpreter at each array operation, some hundred times, and would wait 5 ms each time: its
-    latency beside a bulk insert falls to a tenth, and the insert takes no longer. The interval is process-wide.
-    """
+    """Shorten the process's thread switch interval for a block that keeps the interpreter busy: a recall beside it takes a tenth of the time."""
     with _lock:
         _before.append(_before[0] if _before else sys.getswitchinterval())
         sys.setswitchinterval(min(_TURN_S, _before[0]))

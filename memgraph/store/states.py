@@ -20,17 +20,25 @@ write scope, and a transition to the current state records nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.fold.records import tables_of
+from memgraph.fold.tasks import is_pin
+from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Actor
+from memgraph.model.events.store import StoreReset
 from memgraph.model.ids import stored_form
 from memgraph.model.link import REPLACED, Link, oriented
-from memgraph.model.memory import StoredMemory
+from memgraph.model.memory import RECORD_SOURCES, StoredMemory
+from memgraph.model.results.maintenance import ResetResult, ResetScope
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store.commit.records import Write, scope_of
@@ -55,25 +63,12 @@ class Transitions(StorePart):
         """Change fields of a memory; new content is embedded again. Return the memory after the change.
 
         New content that plainly concerns health, money or identity numbers makes the memory's privacy tier stricter.
-
-        Raises
-        ------
-        NotFoundError
-            The memory does not exist.
-        InvalidInputError
-            A field is invalid or cannot be updated.
         """
         self._writer.update(id, updates, actor=self._actor)
         return self._reader.known(id)
 
     def suppress(self, id: str) -> StoredMemory:
-        """Forget a memory: it is kept, but neither listed nor recalled.
-
-        Raises
-        ------
-        NotFoundError
-            The memory does not exist. This applies to every transition except `delete_memory`.
-        """
+        """Forget a memory: it is kept, but neither listed nor recalled."""
         return self._set(id, lambda _row, _now: {"is_suppressed": True})
 
     def unsuppress(self, id: str) -> StoredMemory:
@@ -104,15 +99,7 @@ class Transitions(StorePart):
         return self._set(id, lambda _row, _now: {"invalid_at": None})
 
     def supersede(self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None) -> Link:
-        """Replace a memory with a newer one, which takes its place at recall; `unsupersede` undoes it.
-
-        Raises
-        ------
-        NotFoundError
-            One of them is missing.
-        InvalidInputError
-            The newer one is itself superseded by the older one, directly or through others.
-        """
+        """Replace a memory with a newer one, which takes its place at recall; `unsupersede` undoes it."""
         with self._writer.exclusive():
             event = self.supersession(older_id, by=by, reason=reason, score=score)
             known = self._reader.record("SUPERSEDES", (event.source_id, event.target_id))
@@ -166,15 +153,7 @@ class Transitions(StorePart):
         return writes
 
     def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
-        """Link two memories, or change an existing link's properties (`score`, `reason`).
-
-        Raises
-        ------
-        NotFoundError
-            An end is missing.
-        InvalidInputError
-            The relation or a property is unknown.
-        """
+        """Link two memories, or change an existing link's properties (`score`, `reason`)."""
         source, name, target = oriented(source_id, relation, target_id)
         link = Link.parse(
             {"created_at": self._now(), **properties, "source_id": source, "relation": name, "target_id": target}
@@ -186,15 +165,7 @@ class Transitions(StorePart):
         return link
 
     def unlink(self, source_id: str, relation: str, target_id: str) -> bool:
-        """Remove a link made by `link`, `supersede` or a derivation, and return whether it existed.
-
-        Raises
-        ------
-        NotFoundError
-            An end is missing.
-        InvalidInputError
-            The relation is unknown, or is NEXT, which follows from the order of memories.
-        """
+        """Remove a link made by `link`, `supersede` or a derivation, and return whether it existed."""
         source, name, target = oriented(source_id, relation, target_id)
         with self._writer.exclusive():
             source, target = self._reader.known(source).id, self._reader.known(target).id
@@ -219,11 +190,6 @@ class Transitions(StorePart):
         """Restore a deleted memory with its vector, its place among the others, and its links to existing memories.
 
         A damaged vector is not restored: the memory awaits a new one.
-
-        Raises
-        ------
-        NotFoundError
-            The memory never existed.
         """
         memory_id = stored_form(id)
         with self._writer.exclusive():
@@ -241,13 +207,6 @@ class Transitions(StorePart):
         ----------
         deleted : bool
             Search deleted memories.
-
-        Raises
-        ------
-        NotFoundError
-            No id has this prefix.
-        InvalidInputError
-            The prefix is too short, or ambiguous.
         """
         if deleted:
             return only_id(beginning, self._deleted_from)
@@ -304,3 +263,102 @@ def _time(text: str, field: str) -> str:
         return to_iso(text)
     except ValueError:
         raise InvalidInputError("is not an ISO 8601 time", field=field, value=text) from None
+
+
+MOST_IDS = 100_000
+"""Memories named by one event: a line of the journal is limited to 16 MB."""
+_KINDS = {
+    "WorkingMemory": "working_memories",
+    "ChatContext": "chat_contexts",
+    "TransientItem": "transient_items",
+    "SessionTasks": "session_tasks",
+    "Recall": "recalls",
+    "Build": "builds_read",
+    "Run": "test_runs",
+    "Source": "sources_read",
+    "WorkOrder": "work_orders",
+    "PinRemoval": "pin_removal_requests",
+    "Pin": "pins",
+    "Task": "tasks",
+    "TaskItem": "task_items",
+    "Ledger": "ledgers",
+    "Handoff": "handoffs",
+    "Agent": "agents",
+    "LifecycleRun": "lifecycle_runs",
+}
+"""What the rows of a table are called."""
+
+
+class Resetting(StorePart):
+    """Resets a store."""
+
+    def reset(self, scope: ResetScope, *, preview: bool = False) -> ResetResult:
+        """Remove memories, and what is kept for sessions, from every view, in one commit. Idempotent.
+
+        The journal keeps the history, so one memory can be restored with `undelete`, and everything by a copy of the store's
+        directory that was made before.
+
+        Parameters
+        ----------
+        scope : {"memory", "all"}
+            ``memory`` keeps pinned memories, facts that somebody asked to keep (`remember`, observations, pins, promoted texts), and tasks; ``all``
+            keeps none of them. The store's id and keys, its settings and the journal's history stay in both cases.
+        preview : bool
+            Write nothing.
+
+        Notes
+        -----
+        Graph and index are rebuilt: it costs a replay of the journal, about a second for 3,000 events.
+        """
+        scope = checked(ResetScope, scope, "scope")
+        with self._writer.exclusive():
+            self._writer.flush()
+            with self._projector.reading():
+                events, result = self._planned(scope)
+            if preview or not events:
+                return result
+            recorded = self._writer.commit("system", events, actor="user")
+            self._projector.forget()
+            return result.model_copy(update={"event": recorded[0].seq})
+
+    def _planned(self, scope: ResetScope) -> tuple[list[StoreReset], ResetResult]:
+        """Return the events that record a reset, none if there is nothing to remove, and its result."""
+        index, tables = self._projector.index, self._projector.rows
+        rows = tables.memories([index.ids.names[slot] for slot in np.flatnonzero(index.column("is_live")).tolist()])
+        gone = [row for row in rows if scope == "all" or not is_kept(row)]
+        stays = {row["id"] for row in rows} - {row["id"] for row in gone}
+        cleared, counts = dict[str, int](), Counter[str](map(_kind, gone))
+        kept = Counter[str](_kind(row) for row in rows if row["id"] in stays)
+        for table in tables_of("all"):
+            going = tables.every(table)
+            goes = table in tables_of(scope)
+            (counts if goes else kept).update({_KINDS.get(table, ""): len(_counted(table, going))})
+            if goes and going:
+                cleared[table] = len(going)
+        newest_first = [row["id"] for row in sorted(gone, key=lambda row: row["seq"], reverse=True)]
+        starts = range(0, len(newest_first), MOST_IDS)
+        parts = [newest_first[start : start + MOST_IDS] for start in starts]
+        if cleared and not parts:
+            parts = [[]]
+        events = [StoreReset(scope=scope, removed=ids) for ids in parts[:-1]]
+        events += [StoreReset(scope=scope, removed=ids, cleared=cleared) for ids in parts[-1:]]
+        return events, ResetResult(scope=scope, removed=_named(counts), kept=_named(kept))
+
+
+def is_kept(row: Row) -> bool:
+    """Return whether a memory is a fact to keep, promoted, pinned, or forgotten: that one stays hidden, so no source brings it back."""
+    is_marked = row.get("is_pinned") or row.get("is_suppressed")
+    return bool(is_marked) or row.get("source") in {*SAVED_SOURCES, PROMOTED_SOURCE}
+
+
+def _kind(row: Row) -> str:
+    return "records" if row.get("source") in RECORD_SOURCES else str(row["type"])
+
+
+def _counted(table: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows that people count: no removed pins."""
+    return [row for row in rows if is_pin(row)] if table == "Pin" else rows
+
+
+def _named(counts: Counter[str]) -> dict[str, int]:
+    return {name: number for name, number in counts.items() if name and number}

@@ -30,7 +30,6 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.curation import Curation
 from memgraph.store.deletions import Disclosures
 from memgraph.store.listing import Listings
-from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vectors import Vectors
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
@@ -39,7 +38,7 @@ from memgraph.store.past import NoWriter, PastView, Views, When
 from memgraph.store.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
-from memgraph.store.states import Transitions
+from memgraph.store.states import Resetting, Transitions
 
 logger = logger_of(__name__)
 P = ParamSpec("P")
@@ -63,6 +62,10 @@ class AgentMemoryStore:
 
     Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
     (reseals it, or restores a backup), the next use opens the new one.
+
+    Methods raise `NotFoundError` for a memory that does not exist, `InvalidInputError` for a value or a change that is refused, `DuplicateIdError` for
+    an id that exists, `ReadOnlyError` where the store cannot be written, and `BusyError` if another process writes for too long; nothing is changed
+    then. What does not verify raises a `JournalError`, `GraphError` or `VectorDamageError` that names the first deviation.
 
     Parameters
     ----------

@@ -257,14 +257,9 @@ T = TypeVar("T")
 
 
 def absorb(working: Working, session_id: str, output: str, *, agent: str, project: str | None) -> Absorbed:
-    """Store what a model says in the tags of an answer, and return the answer without them; see `memgraph.tasks.absorbing`.
+    """Store what a model says in the tags of an answer, and return the answer without them; see `memgraph.tasks.absorbing`. Repeatable.
 
-    Facts are stored as observations of the agent (`memgraph.lifecycle.save_observation`), those for the chat are told in the session alone. The
-    working memory is replaced, and the last statement of what the chat is about holds. Each is a commit of its own, in one write
-    scope; repeating an answer stores nothing twice, so a call that was interrupted can be repeated. What is too long, was forgotten
-    or is replaced by the user is left out, with the reason.
-
-    The agent's permissions must include writing, else a `PermissionDeniedError` is raised and recorded; the project is that of the facts.
+    Each is a commit of its own, by the agent, who must be allowed to write. What is too long, forgotten or replaced by the user is left out, with the reason.
     """
     session, store = checked(Name, session_id, "session_id"), working.store
     project, tagged = checked(Name | None, project, "project"), parse_tags(checked(str, output, "output"))

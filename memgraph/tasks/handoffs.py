@@ -106,11 +106,6 @@ class Ledgers:
             Ids of memories that the agent may have: of no task, or of the current one.
         work_tree : path-like, optional
             A folder whose git work tree is read: branch, last commit, changed files. One in no work tree states nothing.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError, ScopeError, SourceError
-            Nothing is stated, a value is too long, or a task, memory or folder does not exist. Nothing is stored.
         """
         name = checked(Name, agent, "agent")
         given = (current_task, goal, work_tree, *completed, *tech_stack, *learned)
@@ -132,13 +127,7 @@ class Ledgers:
         return self.get(name)
 
     def get(self, agent: str) -> Ledger:
-        """Return the ledger of an agent.
-
-        Raises
-        ------
-        NotFoundError
-            The agent has made no checkpoint.
-        """
+        """Return the ledger of an agent."""
         row = self._row(agent)
         if row is None:
             raise NotFoundError("ledger of the agent", agent, listed_by="memgraph ledger list")
@@ -229,12 +218,6 @@ class Handoffs:
             Budget of the memories that are chosen.
         project_id : str, optional
             Only memories of this project and of none. Default: the task's project.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError, SourceError
-            The task does not exist, or is archived or closed; an agent hands over to itself; nothing is said to be done; or a memory or
-            folder does not exist. Nothing is stored.
         """
         done, budget = checked(Prose, what_was_done, "what_was_done").strip(), checked(Tokens, max_tokens, "max_tokens")
         giver = _named(from_agent, "from_agent")
@@ -283,10 +266,6 @@ class Handoffs:
             have is left out. Default: the owner.
         project_id : str, optional
             Only memories of this project and of none. Default: the task's project.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
         """
         row = self._row(handoff_id, agent)
         return self._shown(row, self._reader(row, agent, justification, project_id=project_id))
@@ -317,14 +296,7 @@ class Handoffs:
         project_id: str | None = None,
         actor: Actor = "agent",
     ) -> AcceptedHandoff:
-        """Take a task over. Accepting again changes nothing. No session is switched: the result names the command for that.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            The handoff does not exist for this agent, as for `get`; it was withdrawn or the agent created it; the agent has no name; or the
-            task is archived or closed. Nothing is changed.
-        """
+        """Take a task over. Accepting again changes nothing. No session is switched: the result names the command for that."""
         name = _named(agent, "agent")
         checked(Tokens, max_tokens, "max_tokens")
         reader_of(self.store, name, justification)  # refuses before anything is written
@@ -351,11 +323,6 @@ class Handoffs:
         ----------
         agent : str, optional
             The agent that withdraws it: the one that created it. Default: the owner.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            The handoff does not exist for this agent, as for `get`; it was accepted, or created by another agent. Nothing is changed.
         """
         with self.store.exclusive():
             row = self._row(handoff_id, agent)
@@ -556,10 +523,7 @@ class TaskReader:
         return rendered(page, max_tokens=budget)
 
     def relevant(self, task: TaskSnapshot, what_was_done: str, *, max_tokens: int) -> list[StoredMemory]:
-        """Return the memories that a task and what was done in it recall, best first, within a budget of tokens.
-
-        What a page shows anyway is not among them: pinned constraints.
-        """
+        """Return the memories, without pinned constraints, that a task and what was done in it recall, best first, within a budget of tokens."""
         return self._within(self._found(task, what_was_done), max_tokens=max_tokens)
 
     def _within(self, memories: Sequence[StoredMemory], *, max_tokens: int) -> list[StoredMemory]:
@@ -660,11 +624,7 @@ class _Section(NamedTuple):
 
 
 def rendered(page: ContinuityPage, *, max_tokens: int) -> ContinuityPage:
-    """Return a page with its text, of at most `max_tokens` estimated tokens.
-
-    Sections are filled in the order of what is worst to miss: pinned constraints, the handoff, the state of the task, mistakes, then
-    memories. The last line says how many entries were left out. A text that takes more than a quarter of the budget is shortened.
-    """
+    """Return a page with its text of at most `max_tokens`: sections are filled in the order of what is worst to miss; the last line says what is left out."""
     most = max_tokens * _CHARS_A_TOKEN
     longest = most // 4
     task, who = page.task, f" for {_name(page.agent)}" if page.agent else ""

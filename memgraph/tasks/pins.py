@@ -53,7 +53,7 @@ class Pins:
     ) -> PinUpsert:
         """Pin a text, or return the pin of the same task that has it already, unchanged.
 
-        Texts are compared without case and white space.
+        Texts have at most 800 characters, and are compared without case and white space.
 
         Parameters
         ----------
@@ -62,12 +62,6 @@ class Pins:
             Default: it holds for every task.
         expires_at : str, date or datetime, optional
             When a temporary pin ends. Other kinds have no end.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            The text is empty or longer than 800 characters, a temporary pin has no end in the future, or the task does not exist, or
-            is archived or closed. Nothing is stored.
         """
         text = checked(Content, text, "text").strip()
         ends = self._end(kind, expires_at)
@@ -94,13 +88,7 @@ class Pins:
             return PinUpsert(pin=self.get(pin_id), is_new=True)
 
     def get(self, pin_id: str) -> Pin:
-        """Return a pin, also one that has ended or was removed.
-
-        Raises
-        ------
-        NotFoundError
-            No memory of this id is or was a pin.
-        """
+        """Return a pin, also one that has ended or was removed."""
         row = self.store.reader.record(PIN, stored_form(pin_id))
         memory = self.store.reader.get(pin_id) if row is not None else None
         if row is None or memory is None:
@@ -133,11 +121,6 @@ class Pins:
         privacy_tier : {"public", "sensitive", "private"}, optional
         domain : str, optional
             An empty one clears it.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            It is no pin that holds, its task is archived or closed, or a value is invalid. Nothing is changed.
         """
         privacy: dict[str, Any] = {}
         if privacy_tier is not None:
@@ -167,13 +150,7 @@ class Pins:
             return self.get(known.id)
 
     def request_removal(self, pin_id: str, *, actor: Actor = "user") -> PinRemoval:
-        """Ask to remove a pin. Nothing changes until the token is confirmed, within three minutes.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            It is no pin that holds, or its task is archived or closed.
-        """
+        """Ask to remove a pin. Nothing changes until the token is confirmed, within three minutes."""
         with self.store.exclusive():
             pin = self._holding(pin_id)
             token = secrets.token_hex(8)  # an argument of a command: it must not begin with a dash
@@ -184,14 +161,7 @@ class Pins:
             return PinRemoval(pin=pin, token=token, expires_at=ends)
 
     def confirm_removal(self, pin_id: str, token: str) -> Pin:
-        """Remove a pin. Confirming again changes nothing.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            The token is of another pin, has expired or was cancelled; there is no such pin; or its task is archived or closed. Nothing is
-            changed.
-        """
+        """Remove a pin. Confirming again changes nothing."""
         with self.store.exclusive():
             pin, request = self._requested(pin_id, token)
             if request["state"] == "confirmed":
@@ -206,13 +176,7 @@ class Pins:
             return self.get(pin.id)
 
     def cancel_removal(self, pin_id: str, token: str, *, actor: Actor = "user") -> Pin:
-        """Withdraw a request to remove a pin. Cancelling again changes nothing.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            The token is of another pin, or the pin was removed with it. Nothing is changed.
-        """
+        """Withdraw a request to remove a pin. Cancelling again changes nothing."""
         with self.store.exclusive():
             pin, request = self._requested(pin_id, token)
             if request["state"] == "confirmed":
@@ -222,13 +186,7 @@ class Pins:
             return pin
 
     def forget(self, memory_ids: Iterable[str]) -> Sequence[str]:
-        """Remove those of these memories that are pins, at once; return their ids. ``memgraph forget --pins`` calls it.
-
-        Raises
-        ------
-        InvalidInputError
-            The task of one is archived or closed. Nothing is changed.
-        """
+        """Remove those of these memories that are pins, at once; return their ids. ``memgraph forget --pins`` calls it."""
         with self.store.exclusive():
             rows = [self.store.reader.record(PIN, stored_form(one)) for one in dict.fromkeys(memory_ids)]
             pins = [self.get(row["id"]) for row in rows if row is not None and is_pin(row)]
@@ -252,10 +210,7 @@ class Pins:
         return pin, request
 
     def _has_expired(self, request: Row) -> bool:
-        """Return whether the token's life is over, by the clock or by the machine's uptime, whichever says so.
-
-        After a restart of the machine the uptime is another one, so no token outlives it.
-        """
+        """Return whether a token's life is over, by the clock or by the machine's uptime, so that none outlives a restart."""
         passed_ms = 1_000 * self.uptime_s() - request["uptime_ms"]
         return bool(self.store.now() > request["expires_at"] or not -1 <= passed_ms <= 1_000 * TOKEN_LIFE_S)
 

@@ -86,11 +86,6 @@ def prompt_for(
         Put the beginning of its memory's id behind each entry, so that an agent can refer to it.
     token_counter : callable
         Default: four characters per token.
-
-    Raises
-    ------
-    InvalidInputError, PermissionDeniedError
-        A name is invalid, or the agent may not have what it asks for.
     """
     wanted = set(checked(list[SectionName], list(sections), "sections"))
     task_id = task_of(store.reader, task_id, checked(Name | None, session, "session"))

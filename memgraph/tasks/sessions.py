@@ -192,11 +192,6 @@ class TaskSessions:
         ----------
         push : bool
             Interrupt the current task: `resume` returns to it. A session holds at most three tasks.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            The task does not exist, or is archived or closed; or a fourth task would be held. Nothing is changed.
         """
         with self.store.exclusive():
             known = self.get(session_id)
@@ -205,13 +200,7 @@ class TaskSessions:
             return self._set(session_id, stack_with(known.stack, task_id, push=push), actor)
 
     def resume(self, session_id: str, *, actor: Actor = "user") -> SessionTasks:
-        """Leave the current task and return to the last one that was interrupted and is still open.
-
-        Raises
-        ------
-        InvalidInputError
-            No task was interrupted.
-        """
+        """Leave the current task and return to the last one that was interrupted and is still open."""
         with self.store.exclusive():
             below = self.get(session_id).stack[:-1]
             open_ = [one for one in below if find_task(self.store, one).status in WRITABLE]
@@ -299,11 +288,6 @@ class Working:
         context, pending : sequence of str
             What matters for it; what is still to be done.
         notes : str, optional
-
-        Raises
-        ------
-        InvalidInputError
-            All of it is empty, or a text is too long. Nothing is changed.
         """
         given = {"task": task, "context": list(context), "pending": list(pending), "notes": notes}
         if not any(given.values()):
@@ -332,13 +316,7 @@ class Working:
     def keep(
         self, item_id: str, content: str, *, ttl_s: float, task_id: str | None = None, actor: Actor = "agent"
     ) -> TransientItem:
-        """Keep a text under a name for some seconds; it replaces the former one of this name.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            The text or the time is invalid, or the task does not exist. Nothing is stored.
-        """
+        """Keep a text under a name for some seconds; it replaces the former one of this name."""
         name, seconds = checked(Name, item_id, "item_id"), checked(_Ttl, ttl_s, "ttl_s")
         ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=seconds))
         self._commit(TransientSet(item_id=name, content=content, expires_at=ends, task_id=task_id), actor)
@@ -366,13 +344,7 @@ class Working:
         return len(gone) + len(void)
 
     def promote(self, item_id: str, *, actor: Actor = "user") -> StoredMemory:
-        """Store a text that has not expired as a memory, in the scope of its task, and keep it here no longer.
-
-        Raises
-        ------
-        NotFoundError
-            There is no such text, or it has expired.
-        """
+        """Store a text that has not expired as a memory, in the scope of its task, and keep it here no longer."""
         with self.store.exclusive():
             row = self._row(TRANSIENT, item_id, "item_id")
             if row is None or row["expires_at"] <= self.store.now():

@@ -32,7 +32,8 @@ class Tasks:
     """The tasks of a store.
 
     What is recorded in a task is one commit in its write scope and changes no other task. Tasks that are archived or closed do not
-    change until their status is set again.
+    change until their status is set again. All of it, and of `sessions`, `pins`, `working`, `ledgers` and `handoffs`, raises `NotFoundError` for
+    what does not exist, or not for the agent that asks, and `InvalidInputError` for a value or a change that is refused. Nothing is changed then.
     """
 
     store: AgentMemoryStore
@@ -136,11 +137,6 @@ class Tasks:
         Returns
         -------
         TurnControl
-
-        Raises
-        ------
-        InvalidInputError, PermissionDeniedError
-            The message is empty or cannot be stored, or the justification justifies nothing. Nothing is changed.
         """
         access = OWNER if agent is None else self.store.access_of(agent, justification)
         return Turns(self.store, access).begin(session_id, message, asked=asked, project=project, actor=actor)
@@ -171,13 +167,7 @@ class Tasks:
             return find_task(self.store, name)
 
     def get(self, task_id: str) -> Task:
-        """Return a task.
-
-        Raises
-        ------
-        NotFoundError
-            No task has this id.
-        """
+        """Return a task."""
         return find_task(self.store, task_id)
 
     def list(
@@ -201,14 +191,7 @@ class Tasks:
             return find_task(self.store, task_id)
 
     def link(self, task_id: str, target_id: str, *, actor: Actor = "user") -> TaskSnapshot:
-        """Let a task read another one; it never writes there. A link that exists is left as it is.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            One of the tasks does not exist or is closed, they are the same, or the task has as many links as the setting
-            ``max_task_links`` allows. Nothing is changed.
-        """
+        """Let a task read others, at most ``max_task_links``; it never writes there. A link that exists is left as it is."""
         with self.store.exclusive():
             known = snapshot(self.store, task_id).links
             if target_id not in known:
@@ -233,11 +216,6 @@ class Tasks:
         ----------
         as_of : int, str, date or datetime, optional
             The number of an event, or a time: ISO 8601, UTC unless it has an offset; a day alone means its end.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            The task does not exist, or did not exist yet; or `as_of` is not a moment.
         """
         return snapshot(self.store, task_id, as_of=as_of)
 
@@ -254,13 +232,7 @@ class Tasks:
     def commit(
         self, scope: str, events: Sequence[events.TaskPayload], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> builtins.list[Event]:
-        """Commit several events of one task together, or with the scope ``none`` nothing.
-
-        Raises
-        ------
-        ScopeError, NotFoundError, InvalidInputError
-            The events do not fit the scope or the task's state. Nothing is written.
-        """
+        """Commit several events of one task together, or with the scope ``none`` nothing."""
         return self.store.commit(scope, events, task_id=task_id, actor=actor)  # type: ignore[arg-type]
 
     def set_goal(self, task_id: str, goal: str, *, actor: Actor = "user") -> TaskSnapshot:
@@ -337,11 +309,6 @@ class Tasks:
         ----------
         item_id : str
             The id, or a beginning of eight or more characters that no other item of the task has.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            No such item holds in the task, or several do. Nothing is changed.
         """
         wanted = checked(Name, item_id, "item_id").strip().lower()
         known = snapshot(self.store, task_id)

@@ -472,10 +472,9 @@ class Inference(NamedTuple):
 
 
 def infer_task(message: str, tasks: Sequence[TaskText], *, active: str | None = None) -> Inference:
-    """Return the task that a message seems to belong to. Deterministic; linear in the message and in the texts of the tasks.
+    """Return the task that a message seems to belong to: one that it names, else by the share of title, goal and items that its words make up.
 
-    A task that the message names, by its id or its title, is near certain. Otherwise the words of a message speak for a task as far as
-    they make up its title, and less so as far as they occur in its goal and items. A word that many of the tasks have speaks for none.
+    A word that many of the tasks have speaks for none. Deterministic; linear in the message and in the texts of the tasks.
     """
     beginning = message[:MAX_READ_CHARS]
     terms = analyse(beginning)

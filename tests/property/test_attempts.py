@@ -8,9 +8,9 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.model.events.earlier import UPCASTERS, attempt_in, trials_in
 from memgraph.model.events.memories import MemoryAdded, MemoryRevised
 from memgraph.model.events.payload import sparse
+from memgraph.model.events.registry import UPCASTERS, attempt_in, trials_in
 from memgraph.model.memory import Attempt
 from memgraph.text.attempts import failed_task_text, quoted_lesson, recovered_task_text, step_text, trial_text
 

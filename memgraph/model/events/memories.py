@@ -100,10 +100,7 @@ class MemoryRevised(Revision, type="memory.revised", version=3):
 
 
 class MemoryMerged(Revision, type="memory.merged", version=4):
-    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had.
-
-    `candidate_content` is its text, where it is kept nowhere else: the duplicate was never stored.
-    """
+    """A duplicate, never stored, was merged into a memory: the id that it would have had, and its text where that is kept nowhere else."""
 
     candidate_id: MemoryId | None = None
     candidate_content: Text | None = None
@@ -216,10 +213,7 @@ class PlacedVector(Strict):
 
 
 class MemoryReembedded(JournalPayload, type="memory.reembedded"):
-    """Memories of any write scope have new vectors, of `model`, for their unchanged texts.
-
-    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none.
-    """
+    """Memories of any scope have new vectors of `model`, for unchanged texts; of the same commit as the change of the store's model."""
 
     POLICY = Policy(
         carries=nothing,
@@ -239,11 +233,7 @@ class MemoryReembedded(JournalPayload, type="memory.reembedded"):
 
 
 class VectorsLost(JournalPayload, type="vectors.lost"):
-    """Rows of a model's file hold other bytes than the events before this one named, and no memory uses them.
-
-    They are no longer checked, because nothing is left to compute them from, or nothing needs them. A later event that names
-    such a row takes precedence.
-    """
+    """Rows of a model hold other bytes than earlier events named, and no memory uses them: unchecked until a later event names them."""
 
     POLICY = replace(JOURNAL, agents="whole")
 

@@ -139,10 +139,7 @@ class FailedTest(Strict):
 
 
 class BuildConsolidated(Payload, type="build.consolidated", version=2):
-    """A build log was consolidated, wholly or (when time ran out) up to `consumed_keys`.
-
-    `git_commit` is what its tests ran on. One that failed and then passed when it was run again is in both lists.
-    """
+    """A build log was consolidated, wholly or up to `consumed_keys`; a test that failed and then passed is in both lists."""
 
     POLICY = Policy(
         carries=nothing,

@@ -71,10 +71,7 @@ class JournalResealed(JournalPayload, type="journal.resealed"):
 
 
 class StoreReset(JournalPayload, type="store.reset"):
-    """Memories, and all rows of some tables, were removed from every view. Their history stays.
-
-    A reset that removes more memories than one event can name is one commit of several such events.
-    """
+    """Memories, and all rows of some tables, were removed from every view, in one or more such events of a commit; the history stays."""
 
     POLICY = Policy(
         carries=nothing,
@@ -248,10 +245,7 @@ _Ids = Annotated[list[MemoryId], Field(max_length=MAX_PURGED)]
 
 
 class MemoryPurged(JournalPayload, type="memory.purged"):
-    """The payloads of earlier events were removed from the journal, and with them the memories that they were about.
-
-    It is written before they are removed, so it is also the intent: whoever opens the store next completes what it names.
-    """
+    """Payloads of earlier events, and the memories that they were about, were removed; as the intent, it is written before that."""
 
     POLICY = Policy(
         carries=nothing,

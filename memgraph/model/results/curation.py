@@ -30,13 +30,7 @@ State = Literal["suppressed", "archived", "invalidated", "superseded"]
 
 
 class MemoryListEntry(Model):
-    """One line of a listing; `content` is cut to 80 characters, and `age` is how long ago it happened, or else was recorded.
-
-    Attributes
-    ----------
-    states : list of {"suppressed", "archived", "invalidated", "superseded"}
-        The states in which it is not recalled; empty if it is in force.
-    """
+    """One line of a listing; `content` is cut to 80 characters, and `age` is how long ago it happened, or else was recorded."""
 
     id: str
     type: MemoryType
@@ -49,6 +43,7 @@ class MemoryListEntry(Model):
     is_pinned: bool
     privacy_tier: PrivacyTier = "public"
     states: list[State] = Field(default_factory=list)
+    """The states in which it is not recalled; empty if it is in force."""
 
 
 class MemoryCommandResult(Model):
@@ -96,61 +91,40 @@ class ChangedMemory(Model):
 
 
 class EditResult(Model):
-    """Result of an edit, a merge or a split: one commit.
-
-    Attributes
-    ----------
-    event : int or None
-        Sequence number of its first event, which `undo` takes; None: nothing had to be changed.
-    unchanged : list of str
-        Ids of memories that were as they should be already.
-    """
+    """Result of an edit, a merge or a split: one commit."""
 
     event: int | None = None
+    """Sequence number of its first event, which `undo` takes; None: nothing had to be changed."""
     memories: list[ChangedMemory] = Field(default_factory=list)
     unchanged: list[str] = Field(default_factory=list)
+    """Ids of memories that were as they should be already."""
 
 
 class UndoResult(Model):
-    """Result of an undoing.
-
-    Attributes
-    ----------
-    undone, undone_through : int
-        Sequence numbers of the first and the last event of the commit that was undone.
-    event : int
-        Sequence number of the first event of the undoing. Undo it to redo the commit.
-    is_redo : bool
-        Whether the commit was itself an undoing.
-    what, links : list of str
-        What the commit had done, a line for each memory; links restored or removed, such as ``removed: … SUPERSEDES …``.
-    """
+    """Result of an undoing."""
 
     undone: Count
     undone_through: Count
+    """Sequence numbers of the first and the last event of the commit that was undone."""
     event: Count
+    """Sequence number of the first event of the undoing. Undo it to redo the commit."""
     is_redo: bool = False
+    """Whether the commit was itself an undoing."""
     what: list[str] = Field(default_factory=list)
+    """What the commit had done, a line for each memory."""
     memories: list[ChangedMemory] = Field(default_factory=list)
     links: list[str] = Field(default_factory=list)
+    """Links restored or removed, such as ``removed: … SUPERSEDES …``."""
 
 
 class HistoryEntry(Model):
-    """One event that concerns a memory.
-
-    Attributes
-    ----------
-    event : int
-        Its sequence number, which `undo` takes.
-    by : {"user", "agent", "system"}
-        Who made it; ``system`` is memgraph's own upkeep.
-    undoes, undone_by : int or None
-        First event of the commit that its commit undoes, or is undone by.
-    """
+    """One event that concerns a memory."""
 
     event: Count
+    """Its sequence number, which `undo` takes."""
     at: Timestamp
     by: By
+    """Who made it; ``system`` is memgraph's own upkeep."""
     task_id: str | None = None
     type: str
     what: str
@@ -158,22 +132,17 @@ class HistoryEntry(Model):
     changes: list[FieldChange] = Field(default_factory=list)
     undoes: Count | None = None
     undone_by: Count | None = None
+    """First event of the commit that its commit undoes, or is undone by."""
 
 
 class SourcePlace(Model):
-    """A place in a source that a memory was made from.
-
-    Attributes
-    ----------
-    reference : str
-        As stored: a build and the event in it, or the id of a memory.
-    source, place : str or None, str
-        The repository or file that was read; the commit, turn or test in it, as far as it is stored.
-    """
+    """A place in a source that a memory was made from."""
 
     reference: str
+    """As stored: a build and the event in it, or the id of a memory."""
     source: str | None = None
     place: str
+    """The repository or file that was read; the commit, turn or test in it, as far as it is stored."""
 
 
 class Relation(Model):
@@ -185,30 +154,21 @@ class Relation(Model):
 
 
 class Origin(Model):
-    """Where a memory comes from.
-
-    Attributes
-    ----------
-    made : HistoryEntry or None
-        The event that added it; None if the journal does not name it.
-    facts : dict of str to str
-        Its source, session, task, speaker and so on, as far as they are stored.
-    relations : list of Relation
-        Memories that it was derived from, that support or contradict it, that it supersedes, or that supersede it.
-    is_repeated : bool
-        Whether the memory is described elsewhere in the tree; then it has no relations here.
-    more : int
-        Related memories left out because of the limits of depth and number.
-    """
+    """Where a memory comes from."""
 
     id: str
     type: MemoryType
     content: str
     why: str | None = None
     made: HistoryEntry | None = None
+    """The event that added it; None if the journal does not name it."""
     facts: dict[str, str] = Field(default_factory=dict)
+    """Its source, session, task, speaker and so on, as far as they are stored."""
     places: list[SourcePlace] = Field(default_factory=list)
     more_places: Count = 0
     relations: list[Relation] = Field(default_factory=list)
+    """Memories that it was derived from, that support or contradict it, that it supersedes, or that supersede it."""
     is_repeated: bool = False
+    """Whether the memory is described elsewhere in the tree; then it has no relations here."""
     more: Count = 0
+    """Related memories left out because of the limits of depth and number."""

@@ -13,58 +13,37 @@ from memgraph.model.model_usage import ModelUsage
 
 
 class CompressionResult(Model):
-    """Result of a compression.
-
-    Attributes
-    ----------
-    compressed, updated : int
-        Generalisations created, repeated errors among them; updated to their present episodes.
-    superseded, retired : int
-        Split or joined, and replaced by new ones; withdrawn because too few of their builds are left.
-    deleted, archived : int
-        Faded memories that were collected.
-    communities : int
-        Communities of two episodes or more that the examined episodes form.
-    """
+    """Result of a compression."""
 
     compressed: Count = 0
     updated: Count = 0
+    """Generalisations created, repeated errors among them; updated to their present episodes."""
     superseded: Count = 0
     retired: Count = 0
+    """Split or joined, and replaced by new ones; withdrawn because too few of their builds are left."""
     deleted: Count = 0
     archived: Count = 0
+    """Faded memories that were collected."""
     episodes: Count = 0
     communities: Count = 0
+    """Communities of two episodes or more that the examined episodes form."""
     new_memory_ids: list[str] = Field(default_factory=list)
     notice: str | None = None
 
 
 class ConsolidationResult(Model):
-    """Result of consolidating one build log.
-
-    Attributes
-    ----------
-    memories_forgotten : int
-        Memories left out because they repeat forgotten ones.
-    memories_left_out : int
-        Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
-    records_kept : int
-        Commits, runs and turns kept as records.
-    was_known : bool
-        Whether exactly this log had been consolidated before, so that nothing was done.
-    extraction_notice : str or None
-        A message of the extractor, for example that the rules were used instead of a model; `notice` includes it.
-    usage : ModelUsage or None
-        None if there were no model calls, or if the log is one of several consolidated together.
-    """
+    """Result of consolidating one build log."""
 
     build_id: str
     consolidated_at: Timestamp
     memories_extracted: Count
     memories_deduplicated: Count
     memories_forgotten: Count = 0
+    """Memories left out because they repeat forgotten ones."""
     memories_left_out: Count = 0
+    """Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated."""
     records_kept: Count = 0
+    """Commits, runs and turns kept as records."""
     secrets_redacted: Count = 0
     memories_compressed: Count = 0
     memories_deleted: Count = 0
@@ -72,26 +51,23 @@ class ConsolidationResult(Model):
     duration_ms: Annotated[float, Field(ge=0)]
     complete: bool = True
     was_known: bool = False
+    """Whether exactly this log had been consolidated before, so that nothing was done."""
     notice: str | None = None
     extraction_notice: str | None = None
+    """A message of the extractor, for example that the rules were used instead of a model; `notice` includes it."""
     usage: ModelUsage | None = None
+    """None if there were no model calls, or if the log is one of several consolidated together."""
 
 
 class SavedObservation(Model):
-    """Result of saving an observation.
-
-    Attributes
-    ----------
-    memory_id, part_ids : str or None, list of str
-        The memory that holds it, or the first of several parts; None: it was left out. All memories that hold it, in order.
-    action : {"created", "consolidated", "forgotten", "superseded"}
-        Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten, or because the
-        user replaced it.
-    """
+    """Result of saving an observation."""
 
     memory_id: str | None = None
+    """The memory that holds it, or the first of several parts; None: it was left out."""
     action: Literal["created", "consolidated", "forgotten", "superseded"]
+    """Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten, or because the user replaced it."""
     part_ids: list[str] = Field(default_factory=list)
+    """All memories that hold it, in order."""
     notice: str | None = None
     secrets_redacted: Count = 0
 
@@ -105,81 +81,58 @@ class SavedEpisode(Model):
 
 
 class IngestReport(Model):
-    """Result of reading a source.
-
-    Attributes
-    ----------
-    known : int
-        Builds that were consolidated before and have not changed. They are counted neither in `builds` nor, with their records, in `read`.
-    read, extracted, merged, forgotten, skipped : int
-        Records read; memories added; memories merged into existing ones; memories left out because they repeat forgotten ones;
-        records, or parts of them, that could not be read.
-    left_out : int
-        Findings beyond the best of each build.
-    recorded : int
-        Commits, runs and turns kept as records: searches and recalls find them, and they are no memories.
-    kept_share : float
-        Share of the builds read that yielded at least one new or merged memory.
-    compressed : int
-        Generalisations created at the end.
-    reasons : dict of str to int
-        Reasons for skipping: the first 100 of a source, with their counts.
-    """
+    """Result of reading a source."""
 
     source: str
     read: Count = 0
+    """Records read."""
     builds: Count = 0
     known: Count = 0
+    """Builds that were consolidated before and have not changed. They are counted neither in `builds` nor, with their records, in `read`."""
     extracted: Count = 0
     merged: Count = 0
     forgotten: Count = 0
+    """Memories added; merged into existing ones; left out because they repeat forgotten ones."""
     left_out: Count = 0
+    """Findings beyond the best of each build."""
     recorded: Count = 0
+    """Commits, runs and turns kept as records: searches and recalls find them, and they are no memories."""
     skipped: Count = 0
+    """Records, or parts of them, that could not be read."""
     secrets_redacted: Count = 0
     kept_share: Unit = 0.0
+    """Share of the builds read that yielded at least one new or merged memory."""
     compressed: Count = 0
+    """Generalisations created at the end."""
     reasons: dict[str, int] = Field(default_factory=dict)
+    """Reasons for skipping: the first 100 of a source, with their counts."""
     seconds: Finite = 0.0
     notice: str | None = None
     usage: ModelUsage | None = None
 
 
 class Contradiction(Model):
-    """Two memories that cannot both hold.
-
-    Attributes
-    ----------
-    newer, older : StoredMemory
-        Ordered by the time from which their contents hold, as far as they state it.
-    score : float or None
-        Share of their words that they have in common; None if they were linked by hand.
-    reason : str or None
-        How they differ, by their present texts; the link between them stores only the kind, and quotes neither.
-    """
+    """Two memories that cannot both hold."""
 
     newer: SerializeAsAny[StoredMemory]
     older: SerializeAsAny[StoredMemory]
+    """Ordered by the time from which their contents hold, as far as they state it."""
     score: Unit | None = None
+    """Share of their words that they have in common; None if they were linked by hand."""
     reason: str | None = None
+    """How they differ, by their present texts; the link between them stores only the kind, and quotes neither."""
     found_at: Timestamp | None = None
 
 
 class ContradictionResult(Model):
-    """Result of a search for contradictions. Not `complete`: time ran out, and the next run continues.
-
-    Attributes
-    ----------
-    looked_at, found : int
-        Memories that are new or changed since the last run; pairs that are now linked.
-    superseded, replaced : int
-        Memories that a sufficiently certain newer one replaced; that a later statement replaced without contradicting them.
-    """
+    """Result of a search for contradictions. Not `complete`: time ran out, and the next run continues."""
 
     looked_at: Count = 0
     found: Count = 0
+    """Memories that are new or changed since the last run; pairs that are now linked."""
     superseded: Count = 0
     replaced: Count = 0
+    """Memories that a sufficiently certain newer one replaced; that a later statement replaced without contradicting them."""
     complete: bool = True
     memory_ids: list[str] = Field(default_factory=list)
     """The newer memory of each pair found."""
@@ -198,58 +151,36 @@ ProposalState = Literal["proposed", "in force", "rejected"]
 
 
 class ProcedureResult(Model):
-    """Result of a learning run for procedures. Not `complete`: time ran out, and the next run continues.
-
-    Attributes
-    ----------
-    episodes : int
-        Episodes with steps, in projects that have changed.
-    proposed : int
-        New proposals, rejected ones with as much new evidence as a new one needs, and procedures in force whose steps differ from
-        the approved ones after some evidence was withdrawn.
-    brought_into_force : int
-        Proposals confirmed by later successes (setting ``procedure_approval``).
-    retired : int
-        Procedures archived for low confidence and no use, or for too little remaining evidence.
-    """
+    """Result of a learning run for procedures. Not `complete`: time ran out, and the next run continues."""
 
     episodes: Count = 0
+    """Episodes with steps, in projects that have changed."""
     proposed: Count = 0
+    """New proposals, rejected ones with as much new evidence as a new one needs, and procedures in force whose steps differ from the approved ones
+    after some evidence was withdrawn."""
     updated: Count = 0
     brought_into_force: Count = 0
+    """Proposals confirmed by later successes (setting ``procedure_approval``)."""
     retired: Count = 0
+    """Procedures archived for low confidence and no use, or for too little remaining evidence."""
     new_memory_ids: list[str] = Field(default_factory=list)
     complete: bool = True
 
 
 class RepeatedError(Model):
-    """An error that occurred in several builds.
-
-    Attributes
-    ----------
-    kind : {"internal", "external", "configuration"}
-        A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version.
-    remedy, memory_id : str or None
-        What prevented or fixed it, if known; the memory that generalises it.
-    """
+    """An error that occurred in several builds."""
 
     error: Text
     kind: ErrorKind
+    """A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version."""
     builds: Count
     remedy: Text | None = None
     memory_id: str | None = None
+    """What prevented or fixed it, if known; the memory that generalises it."""
 
 
 class ErrorAnalysis(Model):
-    """Result of an analysis of errors: the failures in projects that have changed, by `ErrorKind`.
-
-    Attributes
-    ----------
-    created, updated : int
-        Anti-patterns created; updated or withdrawn.
-    repeated : list of RepeatedError
-        Errors of three builds or more, most frequent first, at most 20.
-    """
+    """Result of an analysis of errors: the failures in projects that have changed, by `ErrorKind`."""
 
     failures: Count = 0
     internal: Count = 0
@@ -257,7 +188,9 @@ class ErrorAnalysis(Model):
     configuration: Count = 0
     created: Count = 0
     updated: Count = 0
+    """Anti-patterns created; updated or withdrawn."""
     repeated: list[RepeatedError] = Field(default_factory=list)
+    """Errors of three builds or more, most frequent first, at most 20."""
     new_memory_ids: list[str] = Field(default_factory=list)
     complete: bool = True
 
@@ -284,69 +217,51 @@ MAX_ORDER_MEMORIES = 200
 
 
 class WorkOrder(Model):
-    """A question about a source that rules cannot answer.
-
-    Attributes
-    ----------
-    kind : {"long session", "returned failure", "community", "contradiction"}
-        A long session of which the rules kept little; a failure that came back after it had been fixed; episodes with something in
-        common, but no lesson that rules could state; two memories that may contradict each other.
-    excerpt : str
-        The source, without secrets: data that others wrote. The evidence of an answer must be part of it.
-    subject_ids : list of str
-        The memories that it is about. Of a contradiction: the older one, then the newer one.
-    value : float
-        The expected use of an answer, in [0, 1].
-    requested_at : str
-        From when it is asked: of parts of a long session that are too many for one day, a day after.
-    attempts : int
-        Answers of which statements were refused, while the order stayed open for their corrections.
-    merged_memory_ids : list of str
-        The memories that already said what its answer says.
-    """
+    """A question about a source that rules cannot answer."""
 
     id: str
     kind: OrderKind
+    """A long session of which the rules kept little; a failure that came back after it had been fixed; episodes with something in common, but no
+    lesson that rules could state; two memories that may contradict each other."""
     question: Text
     excerpt: Text
+    """The source, without secrets: data that others wrote. The evidence of an answer must be part of it."""
     project_id: Name | None = None
     task_id: Name | None = None
     build_id: Name | None = None
     subject_ids: list[str] = Field(default_factory=list)
+    """The memories that it is about. Of a contradiction: the older one, then the newer one."""
     source_event_ids: list[str] = Field(default_factory=list)
     trust_class: TrustClass
     value: Unit
+    """The expected use of an answer, in [0, 1]."""
     source_at: Timestamp
     requested_at: Timestamp
+    """From when it is asked: of parts of a long session that are too many for one day, a day after."""
     state: OrderState = "open"
     attempts: Count = 0
+    """Answers of which statements were refused, while the order stayed open for their corrections."""
     closed_at: Timestamp | None = None
     answered_by: Name | None = None
     answer_trust_class: TrustClass | None = None
     new_memory_ids: list[str] = Field(default_factory=list)
     merged_memory_ids: list[str] = Field(default_factory=list)
+    """The memories that already said what its answer says."""
     verdict: Verdict | None = None
     skip_reason: Text | None = None
 
 
 class WorkSheet(Model):
-    """A work order with all that is needed to answer it.
-
-    Attributes
-    ----------
-    instructions : str
-        What an answer must look like, and that the excerpt is data.
-    fenced_excerpt : str
-        The excerpt between lines that it cannot contain: for a prompt.
-    reply_schema, limits : dict
-        JSON schema of an answer; maximum numbers of statements and characters.
-    """
+    """A work order with all that is needed to answer it."""
 
     order: WorkOrder
     instructions: str
+    """What an answer must look like, and that the excerpt is data."""
     fenced_excerpt: str
+    """The excerpt between lines that it cannot contain: for a prompt."""
     reply_schema: dict[str, Any]
     limits: dict[str, int]
+    """JSON schema of an answer; maximum numbers of statements and characters."""
 
     @property
     def prompt(self) -> str:
@@ -358,22 +273,7 @@ class WorkSheet(Model):
 
 
 class AnswerResult(Model):
-    """Result of answering a work order.
-
-    Attributes
-    ----------
-    already_answered : bool
-        Whether it had been answered before: then nothing was written, and this is the result of that answer.
-    forgotten, refused : int
-        Statements that repeat what the user made the store forget; that are malformed, or that the excerpt does not support.
-    attempts_left : int
-        How many more answers may correct the refused statements. At zero, or after an answer without refused statements, the order is closed.
-    problems : list of str
-        What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that
-        were left out of others.
-    decision : str or None
-        What was carried out of the verdict, and how it is undone.
-    """
+    """Result of answering a work order."""
 
     order_id: str
     answered_by: Name
@@ -381,12 +281,18 @@ class AnswerResult(Model):
     merged_memory_ids: list[str] = Field(default_factory=list)
     forgotten: Count = 0
     refused: Count = 0
+    """Statements that repeat what the user made the store forget; that are malformed, or that the excerpt does not support."""
     problems: list[str] = Field(default_factory=list)
+    """What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that were
+    left out of others."""
     secrets_redacted: Count = 0
     verdict: Verdict | None = None
     attempts_left: Count = 0
+    """How many more answers may correct the refused statements. At zero, or after an answer without refused statements, the order is closed."""
     already_answered: bool = False
+    """Whether it had been answered before: then nothing was written, and this is the result of that answer."""
     decision: str | None = None
+    """What was carried out of the verdict, and how it is undone."""
     notice: str | None = None
 
 
@@ -445,61 +351,42 @@ class FeedbackResult(Model):
 
 
 class TemporalResult(Model):
-    """Temporal validation: facts in force that state their own end, and open contradictions.
-
-    Attributes
-    ----------
-    expired, replaced : int
-        Facts that are invalid since their stated end; that a newer one supersedes because its validity has begun.
-    ended_but_pinned : int
-        Facts that stay although their stated end has passed, because they are pinned.
-    """
+    """Temporal validation: facts in force that state their own end, and open contradictions."""
 
     looked_at: Count = 0
     expired: Count = 0
     replaced: Count = 0
+    """Facts that are invalid since their stated end; that a newer one supersedes because its validity has begun."""
     ended_but_pinned: Count = 0
+    """Facts that stay although their stated end has passed, because they are pinned."""
     complete: bool = True
 
 
 class PhaseReport(Model):
-    """Result of one phase of a sleep.
-
-    Attributes
-    ----------
-    changed, memory_ids : int, list of str
-        Memories that it changed, created or linked; the first 100 of them, in chronological order.
-    complete : bool
-        False if it was stopped; the next sleep continues it.
-    """
+    """Result of one phase of a sleep."""
 
     name: str
     counts: dict[str, int] = Field(default_factory=dict)
     changed: Count = 0
     memory_ids: list[str] = Field(default_factory=list)
+    """Memories that it changed, created or linked; the first 100 of them, in chronological order."""
     seconds: Finite = 0.0
     complete: bool = True
+    """False if it was stopped; the next sleep continues it."""
     notice: str | None = None
 
 
 class SleepReport(Model):
-    """Result of a sleep.
-
-    Attributes
-    ----------
-    started_at : str
-        When the run began; before this call, if it continued an interrupted run.
-    phases, left : list of PhaseReport, list of str
-        Phases run by this call, in order; phases left for the next sleep.
-    changed : int
-        Memories changed, created or linked, summed over the phases.
-    """
+    """Result of a sleep."""
 
     started_at: Timestamp
+    """When the run began; before this call, if it continued an interrupted run."""
     resumed: bool = False
     phases: list[PhaseReport] = Field(default_factory=list)
     left: list[str] = Field(default_factory=list)
+    """Phases run by this call, in order; phases left for the next sleep."""
     changed: Count = 0
+    """Memories changed, created or linked, summed over the phases."""
     complete: bool = True
     seconds: Finite = 0.0
     usage: ModelUsage | None = None

@@ -18,32 +18,23 @@ class DecayResult(Model):
 
 
 class CollectionResult(Model):
-    """Result of a collection, or of its preview.
-
-    Attributes
-    ----------
-    summarised : int
-        Episodes that were summarised because they were not used for 30 days.
-    floors_set, floors_cleared : int
-        New landmarks; former landmarks.
-    landmarks, negatives, negative_landmarks : int
-        Among the memories that are neither archived nor deleted.
-    landmark_share : float
-        Share of landmarks among the negative memories, in [0, 1].
-    last_traces : int
-        Faded memories that stay because the memories that they were distilled from no longer exist.
-    """
+    """Result of a collection, or of its preview."""
 
     archived: Count = 0
     deleted: Count = 0
     summarised: Count = 0
+    """Episodes that were summarised because they were not used for 30 days."""
     floors_set: Count = 0
     floors_cleared: Count = 0
+    """New landmarks; former landmarks."""
     landmarks: Count = 0
     negatives: Count = 0
     negative_landmarks: Count = 0
+    """Among the memories that are neither archived nor deleted."""
     landmark_share: Unit = 0.0
+    """Share of landmarks among the negative memories, in [0, 1]."""
     last_traces: Count = 0
+    """Faded memories that stay because the memories that they were distilled from no longer exist."""
 
 
 class FadedMemory(Model):
@@ -68,186 +59,131 @@ class ChangedRecall(Model):
 
 
 class CollectionPreview(CollectionResult):
-    """Preview of a collection.
-
-    Attributes
-    ----------
-    memories : list of FadedMemory
-        The first 100 of `memory_ids`.
-    recalls : list of ChangedRecall
-        Retrievals since `recalls_since` that returned one of them, newest first; of `recalls_in_all` since then.
-    """
+    """Preview of a collection."""
 
     memory_ids: list[str] = Field(default_factory=list)
     memories: list[FadedMemory] = Field(default_factory=list)
+    """The first 100 of `memory_ids`."""
     recalls: list[ChangedRecall] = Field(default_factory=list)
+    """Retrievals since `recalls_since` that returned one of them, newest first; of `recalls_in_all` since then."""
     recalls_since: Timestamp
     recalls_in_all: Count = 0
 
 
 class ReembedResult(Model):
-    """Result of changing a store to another embedding model.
-
-    Attributes
-    ----------
-    reused : int
-        Memories whose vector an earlier, interrupted run had computed.
-    awaiting : int
-        Memories without a vector of this model, found by text alone.
-    """
+    """Result of changing a store to another embedding model."""
 
     model: Name
     dimension: Count
     embedded: Count
     reused: Count
+    """Memories whose vector an earlier, interrupted run had computed."""
     awaiting: Count
+    """Memories without a vector of this model, found by text alone."""
 
 
 class VectorRepair(Model):
-    """Result of a repair of the vectors.
-
-    Attributes
-    ----------
-    checked, damaged, restored : int
-        Rows: compared with their SHA-256; different or missing; restored to their recorded bytes.
-    replaced, failed : int
-        Memories: with a new vector, because the model no longer produces the old one; on whose text the model fails.
-    lost : int
-        Rows recorded as lost, which no memory uses.
-    """
+    """Result of a repair of the vectors."""
 
     checked: Count
     damaged: Count
     restored: Count
+    """Rows: compared with their SHA-256; different or missing; restored to their recorded bytes."""
     replaced: Count
+    """Memories with a new vector, because the model no longer produces the old one."""
     lost: Count
+    """Rows recorded as lost, which no memory uses."""
     failed: Count
+    """Memories on whose text the model fails."""
 
 
 class BackupResult(Model):
-    """A backup that was made.
-
-    Attributes
-    ----------
-    base_id : str or None
-        The backup that it continues, if it is incremental.
-    first_seq, last_seq : int
-        The first and the last event in it; the first is after the last if nothing was recorded since its base.
-    digest : str
-        Digest of the state after the last event.
-    recorded_as : int or None
-        The event that records it; None if the store is read-only.
-    """
+    """A backup that was made."""
 
     file: Text
     backup_id: Name
     base_id: Name | None = None
+    """The backup that it continues, if it is incremental."""
     first_seq: Count
     last_seq: Count
+    """The first and the last event in it; the first is after the last if nothing was recorded since its base."""
     size_bytes: Bytes
     digest: Name
+    """Digest of the state after the last event."""
     recorded_as: Count | None = None
+    """The event that records it; None if the store is read-only."""
     seconds: Seconds
 
 
 class RestoreResult(Model):
-    """A store that was restored, or with `dry_run` could be.
-
-    Attributes
-    ----------
-    backup_ids : list of str
-        The backups it was made from: a full one, then incremental ones, the last of them made at `made_at`.
-    last_seq, backup_seq : int
-        The last event that was restored, and the last in the backup.
-    copy_id : str or None
-        Names the head file of this copy; None if no other copy's head file was there.
-    later_events : int
-        Number of events that the store is known to have recorded after the last restored one.
-    damaged_vectors : int
-        Vectors that differ from what the journal recorded, because they did when the backup was made.
-    expired_keys : list of str
-        Rotated keys that verify events of it and have expired: it opens after `memgraph keys rotate --reseal`.
-    """
+    """A store that was restored, or with `dry_run` could be."""
 
     home: Text
     store_id: Name
     backup_ids: list[Name]
+    """The backups it was made from: a full one, then incremental ones, the last of them made at `made_at`."""
     made_at: Timestamp
     last_seq: Count
     backup_seq: Count
+    """The last event that was restored, and the last in the backup."""
     digest: Name
     copy_id: Name | None = None
+    """Names the head file of this copy; None if no other copy's head file was there."""
     later_events: Count = 0
+    """Number of events that the store is known to have recorded after the last restored one."""
     damaged_vectors: Count = 0
+    """Vectors that differ from what the journal recorded, because they did when the backup was made."""
     expired_keys: list[str] = Field(default_factory=list)
+    """Rotated keys that verify events of it and have expired: it opens after `memgraph keys rotate --reseal`."""
     recorded_as: Count | None = None
     dry_run: bool = False
     seconds: Seconds
 
 
 class MigrationReport(Model):
-    """What a migration read, verified and made.
-
-    Attributes
-    ----------
-    release : str
-        The release of memgraph that read the events.
-    types : dict of str to int
-        Number of events by type and version, such as ``memory.added 2``.
-    converted : dict of str to str
-        Types and versions that are converted when they are read, and the version they are converted to.
-    journal_sha256, signature : str
-        SHA-256 of the journal's bytes, and the last event's signature.
-    schema_before, schema_version : str or None, str
-        Version of the graph's schema as it was found, and this release's.
-    digest : str or None
-        Digest of the state; None in a dry run.
-    recorded_as : int or None
-        The event that records the migration; None if nothing was to be done.
-    """
+    """What a migration read, verified and made."""
 
     store_id: Name
     release: Name
+    """The release of memgraph that read the events."""
     started_at: Timestamp
     dry_run: bool
     events: Count
     first_seq: Count
     last_seq: Count
     types: dict[str, Count]
+    """Number of events by type and version, such as ``memory.added 2``."""
     converted: dict[str, str] = Field(default_factory=dict)
+    """Types and versions that are converted when they are read, and the version they are converted to."""
     journal_sha256: Name
     signature: Name
+    """SHA-256 of the journal's bytes, and the last event's signature."""
     schema_before: Name | None = None
     schema_version: Name
+    """Version of the graph's schema as it was found, and this release's."""
     rebuilds: bool
     digest: Name | None = None
+    """Digest of the state; None in a dry run."""
     recorded_as: Count | None = None
+    """The event that records the migration; None if nothing was to be done."""
     seconds: Seconds
 
 
 class MoveResult(Model):
-    """A store that was moved to another database: the place it was in, which is left as it is, the new one, and what was verified there.
-
-    Attributes
-    ----------
-    source, target : str
-        A directory, or the address of a database without its password, and the tenant.
-    home : str
-        The directory of the settings and caches of the new store.
-    digest : str
-        Digest of the state, the same in both.
-    damaged_vectors : int
-        Number of vectors that are not what their events say, in both.
-    """
+    """A store that was moved to another database: the place it was in, which is left as it is, the new one, and what was verified there."""
 
     source: Text
     target: Text
+    """A directory, or the address of a database without its password, and the tenant."""
     home: Text
+    """The directory of the settings and caches of the new store."""
     store_id: Name
     events: Count
     vectors: Count
     digest: Name
+    """Digest of the state, the same in both."""
     damaged_vectors: Count = 0
+    """Number of vectors that are not what their events say, in both."""
     seconds: Seconds
 
 
@@ -280,24 +216,17 @@ class HealthLimits(Model):
 
 
 class HealthCheck(Strict):
-    """One check.
-
-    Attributes
-    ----------
-    name : str
-        What was checked. A check that found several things is there once for each.
-    message, advice : str
-        What was found and what to do; empty if that is nothing, or if the message says it.
-    value, limit : float or None
-        What was measured, and the limit that it was compared with; None: there is none.
-    """
+    """One check."""
 
     name: str
+    """What was checked. A check that found several things is there once for each."""
     status: HealthStatus = "ok"
     message: str = ""
     value: float | None = None
     limit: float | None = None
+    """What was measured, and the limit that it was compared with; None: there is none."""
     advice: str = ""
+    """What to do; empty if that is nothing, or if the message says it."""
 
 
 class Health(Strict):
@@ -310,30 +239,21 @@ class Health(Strict):
 
 
 class CompactionResult(Model):
-    """What a compaction did, or would do.
-
-    Attributes
-    ----------
-    seq, until : int, str or None
-        The last event that the baseline stands for, and when it was recorded; 0 and None if there is no baseline.
-    is_new : bool
-        Whether this compaction made the baseline; else there was nothing more to compact.
-    rows, baseline_bytes : int
-        Rows of the baseline, and the size of their file; of a new one, 0 in a preview.
-    removed_texts : int
-        Memories that were purged because they were deleted longer ago than ``archive_retention_days``.
-    events_left : int
-        Number of events after the baseline.
-    """
+    """What a compaction did, or would do."""
 
     seq: Count
     until: Timestamp | None
+    """The last event that the baseline stands for, and when it was recorded; 0 and None if there is no baseline."""
     is_new: bool
+    """Whether this compaction made the baseline; else there was nothing more to compact."""
     rows: Count
     baseline_bytes: Bytes
+    """Rows of the baseline, and the size of their file; of a new one, 0 in a preview."""
     archived_events: Count
     removed_texts: Count = 0
+    """Memories that were purged because they were deleted longer ago than ``archive_retention_days``."""
     events_left: Count
+    """Number of events after the baseline."""
     journal_bytes: Bytes
     archive_bytes: Bytes
     dry_run: bool = False
@@ -345,25 +265,18 @@ Why = Literal["asked", "derived", "copied", "restated", "kept"]
 
 
 class PurgedMemory(Model):
-    """A memory that a purge would remove, or restate; `content` is cut to 60 characters.
-
-    Attributes
-    ----------
-    why : {"asked", "derived", "copied", "restated", "kept"}
-        It was asked for; it was derived from such a memory; it contains the same words; only its history contains them, so that it
-        stays and begins again with what it is now; it contains the same words and is to be kept.
-    is_deleted : bool
-        Whether it was deleted before.
-    matched_in : list of str
-        Of a purge by words that `content` does not show: the fields that contain them, such as ``tags``; ``content`` if they are in the
-        rest of the text; ``history`` if only an earlier version contains them.
-    """
+    """A memory that a purge would remove, or restate; `content` is cut to 60 characters."""
 
     id: str
     content: str
     why: Why
+    """It was asked for; it was derived from such a memory; it contains the same words; only its history contains them, so that it stays and begins
+    again with what it is now; it contains the same words and is to be kept."""
     is_deleted: bool = False
+    """Whether it was deleted before."""
     matched_in: list[str] = Field(default_factory=list)
+    """Of a purge by words that `content` does not show: the fields that contain them, such as ``tags``; ``content`` if they are in the rest of the
+    text; ``history`` if only an earlier version contains them."""
 
 
 class KnownExport(Model):
@@ -384,68 +297,38 @@ class LostTask(Model):
 
 
 class RemainingName(Model):
-    """A name that contains the words and stays in the journal, which signs it or needs it.
-
-    Attributes
-    ----------
-    what : str
-        The id of a task or of a key, which stand in the heads of events; or the type of an event that is never removed.
-    name : str or None
-        None in a receipt, which would otherwise repeat it.
-    event, events : int
-        The first event with it, and the number of events.
-    """
+    """A name that contains the words and stays in the journal, which signs it or needs it."""
 
     what: str
+    """The id of a task or of a key, which stand in the heads of events; or the type of an event that is never removed."""
     name: str | None = None
+    """None in a receipt, which would otherwise repeat it."""
     event: Count
     events: Count
+    """The first event with it, and the number of events."""
 
 
 class PurgePreview(Model):
-    """What a purge would remove, and in `remaining` what it cannot.
-
-    Attributes
-    ----------
-    events, others : int, dict of str to int
-        Number of events whose payload would be removed; of those, the ones that are not about memories, by type.
-    is_everything : bool
-        Whether no memory would be left.
-    """
+    """What a purge would remove, and in `remaining` what it cannot."""
 
     memories: list[PurgedMemory] = Field(default_factory=list)
     events: Count = 0
     others: dict[str, int] = Field(default_factory=dict)
+    """Number of events whose payload would be removed; of those, the ones that are not about memories, by type."""
     lost_tasks: list[LostTask] = Field(default_factory=list)
     remaining: list[RemainingName] = Field(default_factory=list)
     exports: list[KnownExport] = Field(default_factory=list)
     is_everything: bool = False
+    """Whether no memory would be left."""
 
 
 class PurgeReceipt(Model):
-    """Proof that a purge was completed, as the event ``memory.purged`` with the sequence number `event` records it.
-
-    Attributes
-    ----------
-    key_id : str
-        The key that signed the journal then, and from which the key of `code` is derived.
-    ranges : list of tuple of int
-        First and last sequence number of the events whose payloads are gone.
-    vectors : dict of str to list of int
-        Rows of vectors that were removed, by model.
-    rebuilt, removed : list of str
-        What was rebuilt from the journal; what was removed, and is rebuilt when it is needed.
-    lost_tasks : list of int
-        Events that had registered the tasks that are lost.
-    remaining : list of RemainingName or None
-        Where the words are still. None if the process was killed before it was known.
-    code : str
-        Signature: a code of everything else.
-    """
+    """Proof that a purge was completed, as the event ``memory.purged`` with the sequence number `event` records it."""
 
     format: Literal[1] = 1
     store_id: str
     key_id: str
+    """The key that signed the journal then, and from which the key of `code` is derived."""
     event: Count
     purged_at: Timestamp
     ids: list[str] = Field(default_factory=list)
@@ -454,42 +337,37 @@ class PurgeReceipt(Model):
     restated_ids: list[str] = Field(default_factory=list)
     kept_ids: list[str] = Field(default_factory=list)
     ranges: list[tuple[int, int]] = Field(default_factory=list)
+    """First and last sequence number of the events whose payloads are gone."""
     vectors: dict[str, list[int]] = Field(default_factory=dict)
+    """Rows of vectors that were removed, by model."""
     rebuilt: list[str] = Field(default_factory=list)
     removed: list[str] = Field(default_factory=list)
+    """What was rebuilt from the journal; what was removed, and is rebuilt when it is needed."""
     lost_tasks: list[int] = Field(default_factory=list)
+    """Events that had registered the tasks that are lost."""
     remaining: list[RemainingName] | None = None
+    """Where the words are still. None if the process was killed before it was known."""
     exports: list[KnownExport] = Field(default_factory=list)
     code: str = ""
+    """Signature: a code of everything else."""
 
 
 class ReceiptCheck(Model):
-    """Result of the check of a receipt. A receipt that does not hold raises an error instead.
-
-    Attributes
-    ----------
-    events, vectors : int
-        Number of events that have no payload, and of vectors that were removed.
-    """
+    """Result of the check of a receipt. A receipt that does not hold raises an error instead."""
 
     event: Count
     events: Count
     vectors: Count
+    """Number of events that have no payload, and of vectors that were removed."""
     remaining: list[RemainingName] | None = None
 
 
 class ResetResult(Model):
-    """Result of a reset, or of its preview: the number of each kind that was removed and that stays.
-
-    Attributes
-    ----------
-    scope : {"memory", "all"}
-        ``memory`` keeps facts, pins and tasks; ``all`` keeps nothing.
-    event : int or None
-        The event that records it; None for a preview, and if there was nothing to remove.
-    """
+    """Result of a reset, or of its preview: the number of each kind that was removed and that stays."""
 
     scope: ResetScope
+    """``memory`` keeps facts, pins and tasks; ``all`` keeps nothing."""
     removed: dict[str, Count] = Field(default_factory=dict)
     kept: dict[str, Count] = Field(default_factory=dict)
     event: int | None = None
+    """The event that records it; None for a preview, and if there was nothing to remove."""

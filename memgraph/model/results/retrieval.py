@@ -215,20 +215,14 @@ class Hop(Model):
 
 
 class Override(Model):
-    """A result before which another one stands although its class is higher, or its score.
-
-    Attributes
-    ----------
-    reason : {"authority", "dominance"}
-        ``authority``: it has the higher score, or comes first by its id, but the scores are near and its class is lower. ``dominance``:
-        its class is higher, but the other score leads by `override_delta` or more.
-    lead : float
-        By how much the other one's score is higher, as a share of the query's best; negative where the class decided.
-    """
+    """A result before which another one stands although its class is higher, or its score."""
 
     memory_id: str
     reason: Literal["authority", "dominance"]
+    """``authority``: it has the higher score, or comes first by its id, but the scores are near and its class is lower. ``dominance``: its class
+    is higher, but the other score leads by `override_delta` or more."""
     lead: float
+    """By how much the other one's score is higher, as a share of the query's best; negative where the class decided."""
 
 
 class StageReport(Model):
@@ -412,13 +406,7 @@ class AgentContext(Model):
 
 
 class FromMemory(Model):
-    """Fields about the memory that an entry was made from: its id, trust and privacy; `label` and `task_item` as in `RetrievalResult`.
-
-    Attributes
-    ----------
-    contradicts_older, contradicted_by_newer : list of str
-        Ids of other memories of the recall that cannot hold if this one does.
-    """
+    """Fields about the memory that an entry was made from: its id, trust and privacy; `label` and `task_item` as in `RetrievalResult`."""
 
     memory_id: str
     confidence: Unit = 1.0
@@ -426,6 +414,7 @@ class FromMemory(Model):
     privacy_tier: PrivacyTier = "public"
     contradicts_older: list[str] = Field(default_factory=list)
     contradicted_by_newer: list[str] = Field(default_factory=list)
+    """Ids of other memories of the recall that cannot hold if this one does."""
     label: str | None = None
     task_item: Authority | None = None
 
@@ -517,23 +506,17 @@ class PromptBudget(Model):
 
 
 class PromptSection(Model):
-    """One section. Its text, with its heading, is within its budget.
-
-    Attributes
-    ----------
-    heading : str
-        Its first line; empty for what is known, which has headings of its own.
-    left_out : int
-        Entries that do not fit; of the standing rules, the text says so. What fits in part is not among them.
-    """
+    """One section. Its text, with its heading, is within its budget."""
 
     name: SectionName
     heading: str = ""
+    """Its first line; empty for what is known, which has headings of its own."""
     body: str
     tokens: Count
     budget: Count
     memory_ids: list[str] = Field(default_factory=list)
     left_out: Count = 0
+    """Entries that do not fit; of the standing rules, the text says so. What fits in part is not among them."""
 
     @property
     def text(self) -> str:
@@ -542,24 +525,17 @@ class PromptSection(Model):
 
 
 class Prompt(Model):
-    """The memory part of a prompt.
-
-    Attributes
-    ----------
-    sections : list of PromptSection
-        Those that are not empty; in `text` there is an empty line between them.
-    task_id : str or None
-        The task whose memories are in it: the one asked for, else the one that the session works on.
-    query_id, notice : str or None
-        Of the recall, for `record_outcome`; a message about it, or about standing rules that do not fit.
-    """
+    """The memory part of a prompt."""
 
     text: str
     sections: list[PromptSection] = Field(default_factory=list)
+    """Those that are not empty; in `text` there is an empty line between them."""
     session_id: str | None = None
     task_id: str | None = None
+    """The task whose memories are in it: the one asked for, else the one that the session works on."""
     query_id: str | None = None
     notice: str | None = None
+    """Of the recall, for `record_outcome`; a message about it, or about standing rules that do not fit."""
 
     @property
     def memory_ids(self) -> list[str]:

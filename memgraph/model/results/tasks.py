@@ -59,20 +59,14 @@ class NudgeOption(Strict):
 
 
 class Nudge(Strict):
-    """A question to the user. Nothing happens unless one of its commands is run.
-
-    Attributes
-    ----------
-    kind : {"conflict", "ambiguity", "topic_switch"}
-        The message asks for what a constraint forbids; it matches several tasks; it matches another task than the current one.
-    about : list of str
-        Ids of the constraint or memory, or of the tasks.
-    """
+    """A question to the user. Nothing happens unless one of its commands is run."""
 
     kind: NudgeKind
+    """The message asks for what a constraint forbids; it matches several tasks; it matches another task than the current one."""
     question: Text
     options: Annotated[list[NudgeOption], Field(min_length=2, max_length=MAX_ITEMS)]
     about: list[Name]
+    """Ids of the constraint or memory, or of the tasks."""
 
 
 class TurnCounters(Strict):
@@ -94,33 +88,24 @@ class TurnConfirmation(Strict):
 
 
 class TurnControl(Strict):
-    """What a turn decided: the turn-control record of seed 4. Other versions and unknown fields are refused.
-
-    Attributes
-    ----------
-    seq : int
-        The journal's last event when the turn was over: the state that the record is about.
-    inferred_task, confidence : str or None, float
-        The task that the message seems to belong to; from 0 to 1.
-    ambiguous : list of TaskMatch
-        The tasks that match about equally well, the best first; empty if one stands out.
-    active_task, resolved_task : str or None
-        The current task before the turn and after it. They differ only if the decision is ``switched``.
-    autoswitch : bool
-        Whether the session's user allowed it to switch.
-    """
+    """What a turn decided: the turn-control record of seed 4. Other versions and unknown fields are refused."""
 
     version: Literal[1]
     session_id: Name
     turn_id: MemoryId
     seq: Annotated[int, Field(ge=0)]
+    """The journal's last event when the turn was over: the state that the record is about."""
     at: Timestamp
     inferred_task: Name | None = None
     confidence: Unit
+    """The task that the message seems to belong to; from 0 to 1."""
     ambiguous: list[TaskMatch] = Field(default_factory=list)
+    """The tasks that match about equally well, the best first; empty if one stands out."""
     active_task: Name | None = None
     resolved_task: Name | None = None
+    """The current task before the turn and after it. They differ only if the decision is ``switched``."""
     autoswitch: bool
+    """Whether the session's user allowed it to switch."""
     guidance: Guidance
     decision: Decision
     nudge: Nudge | None = None
@@ -140,13 +125,7 @@ PIN_KINDS: tuple[PinKind, ...] = ("fact", "preference", "constraint", "temporary
 
 
 class Task(Model):
-    """A registered task, which memories and commits name as their `task_id`. Archived and closed tasks do not change.
-
-    Attributes
-    ----------
-    touched_at : str
-        The last commit in the task's scope.
-    """
+    """A registered task, which memories and commits name as their `task_id`. Archived and closed tasks do not change."""
 
     id: str
     title: str
@@ -154,51 +133,32 @@ class Task(Model):
     project_id: str | None = None
     created_at: Timestamp
     touched_at: Timestamp
+    """The last commit in the task's scope."""
 
 
 class TaskItem(Model):
-    """A part of a task's state.
-
-    Attributes
-    ----------
-    name : str or None
-        Of a value of the state: its name.
-    reason : str or None
-        Of a decision or a status: why. Of an artifact: its title. Of a confirmation: what was confirmed.
-    resolution : str or None
-        Why it was closed, or with what result.
-    seq, closed_seq : int
-        The events that opened and closed it.
-    """
+    """A part of a task's state."""
 
     id: str
     task_id: str
     kind: ItemKind
     name: str | None = None
+    """Of a value of the state: its name."""
     content: str
     reason: str | None = None
+    """Of a decision or a status: why. Of an artifact: its title. Of a confirmation: what was confirmed."""
     resolution: str | None = None
+    """Why it was closed, or with what result."""
     actor: Literal["user", "agent", "system"]
     seq: int
     created_at: Timestamp
     closed_seq: int | None = None
+    """The event that closed it; `seq` is the one that opened it."""
     closed_at: Timestamp | None = None
 
 
 class TaskSnapshot(Model):
-    """A task's state at a moment.
-
-    Attributes
-    ----------
-    as_of, through : int, str or None
-        The event or the time, None: now; the last event that changed something of it by then.
-    state : dict of str to str
-        Named values.
-    links : list of str
-        The tasks that it may read.
-    confirmation : TaskItem or None
-        What the user confirmed last.
-    """
+    """A task's state at a moment."""
 
     task_id: str
     title: str
@@ -206,6 +166,7 @@ class TaskSnapshot(Model):
     project_id: str | None = None
     as_of: int | str | None = None
     through: int
+    """The event or the time, None: now; the last event that changed something of it by then."""
     goal: str | None = None
     decisions: list[TaskItem] = Field(default_factory=list)
     constraints: list[TaskItem] = Field(default_factory=list)
@@ -213,8 +174,11 @@ class TaskSnapshot(Model):
     next_actions: list[TaskItem] = Field(default_factory=list)
     artifacts: list[TaskItem] = Field(default_factory=list)
     state: dict[str, str] = Field(default_factory=dict)
+    """Named values."""
     links: list[str] = Field(default_factory=list)
+    """The tasks that it may read."""
     confirmation: TaskItem | None = None
+    """What the user confirmed last."""
 
 
 class TaskSwitch(Model):
@@ -233,31 +197,22 @@ class RejectedRecall(Model):
 
 
 class SessionTasks(Model):
-    """The tasks that a session works on, and how it decides between them.
-
-    Attributes
-    ----------
-    stack : list of str
-        At most three: the current one last, before it those that were interrupted.
-    autoswitch : bool
-        Whether a turn may switch the task by itself; off unless the session's user switched it on.
-    guidance : {"minimal", "supportive"}
-        Whether turns ask about conflicts and ambiguity only, or also about topics.
-    switches_back, mismatches : int
-        How often, in close succession, it went straight back to the task that it had left; turns in a row whose message seemed to
-        belong to another task.
-    rejected : RejectedRecall or None
-        Its last recall of which memories were overridden.
-    """
+    """The tasks that a session works on, and how it decides between them."""
 
     session_id: str
     stack: list[str] = Field(default_factory=list)
+    """At most three: the current one last, before it those that were interrupted."""
     autoswitch: bool = False
+    """Whether a turn may switch the task by itself; off unless the session's user switched it on."""
     guidance: Guidance = "minimal"
+    """Whether turns ask about conflicts and ambiguity only, or also about topics."""
     last_switch: TaskSwitch | None = None
     switches_back: int = 0
     mismatches: int = 0
+    """How often, in close succession, it went straight back to the task that it had left; turns in a row whose message seemed to belong to another
+    task."""
     rejected: RejectedRecall | None = None
+    """Its last recall of which memories were overridden."""
 
     @property
     def active(self) -> str | None:
@@ -266,22 +221,15 @@ class SessionTasks(Model):
 
 
 class Pin(Model):
-    """A pinned text. It changes only by an explicit edit, and goes only by a confirmed removal.
-
-    Attributes
-    ----------
-    id : str
-        The id of the memory that holds it.
-    kind : {"fact", "preference", "constraint", "temporary"}
-        A constraint comes before everything else in a recall; what is temporary ends by itself, at `expires_at`.
-    task_id : str or None
-        The task that it belongs to; None: every task.
-    """
+    """A pinned text. It changes only by an explicit edit, and goes only by a confirmed removal."""
 
     id: str
+    """The id of the memory that holds it."""
     kind: PinKind
+    """A constraint comes before everything else in a recall; what is temporary ends by itself, at `expires_at`."""
     content: str
     task_id: str | None = None
+    """The task that it belongs to; None: every task."""
     created_at: Timestamp
     expires_at: Timestamp | None = None
     removed_at: Timestamp | None = None
@@ -348,16 +296,11 @@ class LeftOut(Model):
 
 
 class Absorbed(Model):
-    """What was stored of a model's answer: facts, stored or merged with those that were known; those for the session are recalled in it alone.
-
-    Attributes
-    ----------
-    text : str
-        The answer without tags, for its user.
-    """
+    """What was stored of a model's answer: facts, stored or merged with those that were known; those for the session are recalled in it alone."""
 
     session_id: str
     text: str
+    """The answer without tags, for its user."""
     memories: list[SavedObservation] = Field(default_factory=list)
     chat_memories: list[SavedObservation] = Field(default_factory=list)
     working_memory: WorkingMemory | None = None
@@ -371,22 +314,15 @@ MAX_FILES = 100
 
 
 class GitState(Model):
-    """The state of a git work tree.
-
-    Attributes
-    ----------
-    branch, last_git_commit : str or None
-        None: no branch is checked out; nothing was committed yet.
-    uncommitted_changes : bool
-        Whether files were changed, or added, since the last commit.
-    files_modified : list of str
-        These files, at most 100, relative to the top of the work tree.
-    """
+    """The state of a git work tree."""
 
     branch: Name | None = None
     last_git_commit: Name | None = None
+    """None: no branch is checked out; nothing was committed yet."""
     uncommitted_changes: bool = False
+    """Whether files were changed, or added, since the last commit."""
     files_modified: Annotated[list[Name], Field(max_length=MAX_FILES)] = Field(default_factory=list)
+    """These files, at most 100, relative to the top of the work tree."""
     has_more_files: bool = False
 
 
@@ -399,45 +335,29 @@ class LedgerContext(Model):
 
 
 class Ledger(Model):
-    """An agent's last checkpoint.
-
-    Attributes
-    ----------
-    tasks_completed : int
-        The number of tasks that the agent's checkpoints named as completed.
-    state : GitState or None
-        None: the checkpoint was given no work tree, or the folder is not a git work tree.
-    """
+    """An agent's last checkpoint."""
 
     agent_id: str
     last_checkpoint: Timestamp
     tasks_completed: Count = 0
+    """The number of tasks that the agent's checkpoints named as completed."""
     current_task: str | None = None
     state: GitState | None = None
+    """None: the checkpoint was given no work tree, or the folder is not a git work tree."""
     context: LedgerContext = Field(default_factory=LedgerContext)
 
 
 class Handoff(Model):
-    """A task as one agent hands it over to another.
-
-    Attributes
-    ----------
-    to_agent : str or None
-        None: any other agent may accept it.
-    seq : int
-        The event that created it. ``memory.tasks.snapshot(task_id, as_of=seq)`` is the state of the task that it hands over.
-    memory_ids : list of str
-        The memories that it carries, best first: those that still exist.
-    withdrawn_at, reason : str or None
-        When it was withdrawn, and why.
-    """
+    """A task as one agent hands it over to another."""
 
     id: str
     task_id: str
     from_agent: str
     to_agent: str | None = None
+    """None: any other agent may accept it."""
     state: HandoffState = "open"
     seq: int
+    """The event that created it. ``memory.tasks.snapshot(task_id, as_of=seq)`` is the state of the task that it hands over."""
     created_at: Timestamp
     what_was_done: str
     artifacts: list[str] = Field(default_factory=list)
@@ -445,10 +365,12 @@ class Handoff(Model):
     needs_testing: list[str] = Field(default_factory=list)
     known_issues: list[str] = Field(default_factory=list)
     memory_ids: list[str] = Field(default_factory=list)
+    """The memories that it carries, best first: those that still exist."""
     accepted_by: str | None = None
     accepted_at: Timestamp | None = None
     withdrawn_at: Timestamp | None = None
     reason: str | None = None
+    """When it was withdrawn, and why."""
 
 
 class CarriedMemory(Model):
@@ -461,39 +383,27 @@ class CarriedMemory(Model):
 
 
 class ContinuityPage(Model):
-    """What an agent needs to continue a task.
-
-    Attributes
-    ----------
-    agent : str or None
-        The agent for which the page was made: it holds only what this agent may have. None: the owner.
-    constraints : list of Pin
-        Pinned constraints of the task and of every task.
-    task : TaskSnapshot
-        The task's state: at the handoff, or now.
-    since : list of str
-        What was added to the task, or closed in it, after the handoff.
-    ledger : Ledger or None
-        The last checkpoint of the agent that handed over, or else of `agent`.
-    memories : list of CarriedMemory
-        Those of the handoff, or those that the task's title, goal and next actions recall. Failures are mistakes instead.
-    is_cut : bool
-        Whether entries were left out to keep within the budget.
-    total_tokens : int
-        Estimated tokens of `text`, the page as Markdown.
-    """
+    """What an agent needs to continue a task."""
 
     agent: str | None = None
+    """The agent for which the page was made: it holds only what this agent may have. None: the owner."""
     generated_at: Timestamp
     constraints: list[Pin] = Field(default_factory=list)
+    """Pinned constraints of the task and of every task."""
     task: TaskSnapshot
+    """The task's state: at the handoff, or now."""
     handoff: Handoff | None = None
     since: list[str] = Field(default_factory=list)
+    """What was added to the task, or closed in it, after the handoff."""
     ledger: Ledger | None = None
+    """The last checkpoint of the agent that handed over, or else of `agent`."""
     memories: list[CarriedMemory] = Field(default_factory=list)
+    """Those of the handoff, or those that the task's title, goal and next actions recall. Failures are mistakes instead."""
     mistakes: list[Warned] = Field(default_factory=list)
     is_cut: bool = False
+    """Whether entries were left out to keep within the budget."""
     total_tokens: Count = 0
+    """Estimated tokens of `text`, the page as Markdown."""
     text: str = ""
 
 

@@ -12,8 +12,7 @@ from math import exp, log
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
-from memgraph.index.index import Index
-from memgraph.index.supersession import newest_of
+from memgraph.index.index import Index, newest_of
 from memgraph.model.base import Floor
 from memgraph.model.memory import MEMORY_TYPES, Vector
 from memgraph.retrieval.stages.evidence import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memgraph.index.supersession import newest_of
+from memgraph.index.index import newest_of
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.retrieval.stages.evidence import is_year
 from memgraph.retrieval.stages.state import DECIMALS, Beside, Counts, Scores, Search, Slots, Term

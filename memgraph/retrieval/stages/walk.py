@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from memgraph.index.index import RELATION_CODE
-from memgraph.index.supersession import newest_of
+from memgraph.index.index import RELATION_CODE, newest_of
 from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Counts, Gain, Search
 

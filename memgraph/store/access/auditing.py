@@ -36,13 +36,7 @@ class Auditing(StorePart):
         return Requests(self._journal)
 
     def access_of(self, agent: str = UNNAMED, justification: str | None = None) -> Access:
-        """Return the access of an agent with its permissions from the settings.
-
-        Raises
-        ------
-        PermissionDeniedError
-            The justification is too short, or comes from an agent without a name. It is recorded.
-        """
+        """Return the access of an agent with its permissions from the settings; a justification that justifies nothing is refused and recorded."""
         agent = checked(Name, agent, "agent")
         access = access_of(self._agents, agent, checked(Text | None, justification, "justification"))
         with self._refusals(access, "read"):
@@ -72,11 +66,7 @@ class Auditing(StorePart):
             self._append(access, operation, tier="sensitive", is_refused=False, disclosed_ids=sensitive)
 
     def watch(self, access: Access, reader: Reader) -> tuple[Callable[[], None], Callable[..., None]]:
-        """Record which sensitive memories an agent's view gives, each once.
-
-        Return what is to be called after each Cypher query, which may return any part of any memory, so that all sensitive ones of the view
-        count as given; and with the tiers and the domain that a list is restricted to, which may be refused.
-        """
+        """Record which sensitive memories an agent's view gives, each once; return what to call after a Cypher query, and to check tiers and domains."""
         recorded: set[str] = set()
 
         def record(memory_ids: Iterable[str]) -> None:

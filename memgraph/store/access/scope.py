@@ -206,11 +206,7 @@ def of_project(index: Index, project_id: str) -> Mask:
 
 
 def task_of(reader: Reader, task_id: str | None, *sessions: str | None, all_tasks: bool = False) -> str | None:
-    """Return the task in whose scope it is asked: the one that is named, else the current one of the first session that works on one.
-
-    Where all tasks are searched, none counts but the one that is named. Costs a look-up by key for each session; call it outside of frozen
-    blocks.
-    """
+    """Return the task in whose scope it is asked: the one named, else the current one of the first session with one, unless all are searched."""
     if task_id is not None or all_tasks:
         return task_id
     for session in dict.fromkeys(one for one in sessions if one is not None):

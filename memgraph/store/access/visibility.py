@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS
-from memgraph.index.index import RELATION_CODE, Index, scope_name
-from memgraph.index.supersession import superseded
+from memgraph.index.index import RELATION_CODE, Index, scope_name, superseded
 from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.privacy import TIER_ORDER, Access, Operation
 from memgraph.store.access.scope import Scope, admitted, of_project
@@ -42,10 +41,7 @@ _DOMAIN = scope_name("domain", "")
 
 
 def visible(reader: Reader, access: Access, *operations: Operation, scope: Scope | None = None) -> Mask:
-    """Return which slots somebody may see who does these operations, in a scope or in all states. Call it, and use the result, in one frozen block.
-
-    What is withheld is withheld from the owner, too: whoever administers the store reads without this rule.
-    """
+    """Return which slots somebody may see who does these operations, in a scope or in all states; for one frozen block. Withheld is withheld from the owner, too."""
     mask = everything(reader) if scope is None else admitted(reader.index, scope, reader.now_days())
     for operation in operations:
         if (may := permitted(reader, access, operation)) is not None:
@@ -66,10 +62,7 @@ def everything(reader: Reader) -> Mask:
 
 
 def permitted(reader: Reader, access: Access, operation: Operation) -> Mask | None:
-    """Return which slots an agent may have; None, at almost no cost, if it may have all. Call it in a frozen block.
-
-    Otherwise it costs one pass over the columns, and one over the links for each step of derivation from a memory that is withheld.
-    """
+    """Return which slots an agent may have, in a frozen block; None, at almost no cost, if all; else a pass over the links for each step of derivation."""
     if access.is_owner:
         return None
     index, today, lineage = reader.index, reader.today(), reader.lineage()
@@ -122,10 +115,7 @@ def _derived(index: Index, hidden: NDArray[np.bool_]) -> Mask:
 
 
 def withheld(reader: Reader) -> Mask | None:
-    """Return which slots are withheld; None, at almost no cost, if there cannot be any.
-
-    If anything is suppressed or less than public, this costs one pass over the links, and reading the rows found.
-    """
+    """Return which slots are withheld; None, at almost no cost, if nothing is suppressed or less than public, else one pass over the links."""
     tier = reader.index.column("tier")
     return _derived_from_hidden(reader, reader.index.column("is_suppressed"), secrecy=tier, tier=tier)
 
@@ -133,10 +123,7 @@ def withheld(reader: Reader) -> Mask | None:
 def _derived_from_hidden(
     reader: Reader, is_forgotten: Mask, *, secrecy: NDArray[np.int8], tier: NDArray[np.int8]
 ) -> Mask | None:
-    """Return which slots derive from forgotten sources, or from sources more secret than they are; None if none do.
-
-    `secrecy` is that of each slot as a source, `tier` the privacy tier of each derived memory itself: places in `TIERS`, shape (slots,).
-    """
+    """Return which slots, of these privacy tiers, derive from forgotten sources or from ones of more `secrecy` (places in `TIERS`); None if none do."""
     index = reader.index
     is_hidden = is_forgotten | (secrecy > 0)
     if not is_hidden.any():

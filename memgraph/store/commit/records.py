@@ -62,10 +62,7 @@ def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
 
 
 def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
-    """Return the updates of a row with their consequences: fields that describe a state are cleared when the memory leaves it.
-
-    A summary of the text does not describe a state: it is cleared with the text.
-    """
+    """Return the updates of a row with their consequences: what describes a state is cleared with it, a summary with the text."""
     left = [state for state in REASONS_OF if state in updates and updates[state] is None]
     gone = {name for state in left for name in REASONS_OF[state]}
     if "archive_summary" in row and row["archive_summary"] == summary_of(row["content"]):

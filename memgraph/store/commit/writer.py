@@ -103,10 +103,7 @@ _names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None
 
 @dataclass(eq=False)
 class Writer:
-    """Turns requests into events and appends them, with the pending access records.
-
-    It validates, annotates, embeds, and sets the store's own fields. `append` and `append_all` require the writer lock.
-    """
+    """Turns requests into events (validates, annotates, embeds), and appends them with the pending access records, holding the writer lock."""
 
     _projector: Projector
     embedder: Embedder
@@ -127,15 +124,7 @@ class Writer:
         return vector_model(self._projector.journal.named, self.embedder)
 
     def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> StoredMemory:
-        """Add a memory. A given id is kept; without an embedding the content is embedded.
-
-        Raises
-        ------
-        InvalidInputError
-            A field is invalid; nothing is stored.
-        DuplicateIdError
-            The id exists already.
-        """
+        """Add a memory. A given id is kept; without an embedding the content is embedded."""
         return self.insert_memories([memory])[0]
 
     def insert_memories(
@@ -173,13 +162,6 @@ class Writer:
             By id the new values of fields, as `update_memory` takes them. A given ``embedding`` is that of the new content.
         reason : str, optional
             Why memories are deleted.
-
-        Raises
-        ------
-        NotFoundError
-            A memory to change does not exist.
-        InvalidInputError, DuplicateIdError
-            As for `insert_memory` and `update_memory`.
         """
         with self.exclusive():
             changed = checked(Mapping[str, Mapping[str, Any]], change or {}, "change")
@@ -189,13 +171,7 @@ class Writer:
             self.commit("global", writes, actor=actor)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories as given, and their links, in one commit per write scope. One without a privacy tier gets that of its domain and text.
-
-        Raises
-        ------
-        NotFoundError
-            A link's end is neither among the memories nor in the store; nothing is stored.
-        """
+        """Add memories as given, and their links, in one commit per write scope. One without a privacy tier gets that of its domain and text."""
         memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
         made_by = self.embedder
         with self._projector.graph.written_after():
@@ -349,11 +325,7 @@ class Writer:
             )
 
     def vectors_for(self, memories: Sequence[AgentMemory]) -> list[Vector | None]:
-        """Return each memory's vector: the given one, otherwise its content's embedding, in one batch.
-
-        A memory that cannot be embedded is stored without a vector and found by text alone, and a notice says so; in
-        text-only mode this is intended.
-        """
+        """Return each memory's vector: the given one, else its content's embedding, in one batch; None, with a notice, where that fails."""
         vectors = [memory.embedding for memory in memories]
         # records are many, and found by their words until `embed_awaiting` comes to them
         lacking = [n for n, one in enumerate(memories) if vectors[n] is None and one.source not in RECORD_SOURCES]

@@ -50,11 +50,7 @@ KeyState = Literal["signs", "next", "verifies", "expired", "missing", "archived"
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """One key of a store, the events that it signed, and until when it verifies them.
-
-    It signs new events, or will do so after ``keys rotate`` ("next"); it was rotated and verifies earlier events, or may no longer; it is
-    needed and no provider has it; only archived events need it, or none.
-    """
+    """One key of a store: the events that it signed, until when it verifies them, and whether it is active, next, rotated, expired, missing or not needed."""
 
     key_id: str
     state: KeyState
@@ -196,10 +192,7 @@ def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: Ke
 
 
 def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str]:
-    """Add the keys of an exported document to the store's key file, and return the ids of those that it did not have.
-
-    If there is no store yet, they are kept for the store that the document names, so that a backup of it can be restored.
-    """
+    """Add the keys of an exported document to the key file of the store, or of the one it names if there is none; return the new ids."""
     config = config or load_config()
     try:
         with path.open("rb") as file:
@@ -227,12 +220,7 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
 
 
 def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], rotated_by: str) -> KeyRotated:
-    """Let another key sign from now on, and return the event that records it.
-
-    With key files a new key is made. Any other provider must have the new key as its active one, and still have the earlier one; else
-    `KeyMissingError`. Processes that have the journal open follow when they read the event. Each step can be repeated: a key that was
-    stored by a rotation that was cut off is used by the next one.
-    """
+    """Let another key sign from now on, a new one of the key files, or the provider's active one, and return the event that records it. Repeatable."""
     with journal.locked():
         present = journal.signing_key
         active = provider.key(journal.store_id)
@@ -282,11 +270,7 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
 def reseal(
     journal: Journal, *, now: Callable[[], str], resealed_by: str, progress: Progress | None = None
 ) -> JournalResealed:
-    """Verify all events with the keys that signed them, and sign them anew with the present key; return the event that records it.
-
-    It is one transaction. What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a
-    last event. What is sealed with the former key is made anew afterwards.
-    """
+    """Verify all events and sign them anew with the present key, in one transaction; payloads stay byte for byte. Return the event that records it."""
     with journal.locked():
         if len(journal.used.uses) < 2:
             raise JournalError("all events of the journal are signed with the present key: there is nothing to reseal")

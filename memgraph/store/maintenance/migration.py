@@ -30,7 +30,7 @@ from memgraph.journal.opening import Identity, add_store, id_of, identify, ident
 from memgraph.journal.sql import MOVED, Transaction
 from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.earlier import UPCASTERS
+from memgraph.model.events.registry import UPCASTERS
 from memgraph.model.events.store import StoreMigrated
 from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.ports import Clock, KeyProvider, Progress
@@ -110,11 +110,7 @@ def move(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> MoveResult:
-    """Copy a store into another database: a directory, or a PostgreSQL database by its address. The source stays as it is, and is refused.
-
-    Every event and every vector is verified in the new place, in one transaction. Settings, receipts and the list of exports are copied. Keys and head
-    file stay where they are, for both are one store: only one of them may be written.
-    """
+    """Copy a store into another place, a directory or a database's address, and verify all of it in one transaction; the source is refused then."""
     checked(Callback, progress, "progress")
     config = config or load_config()
     started = time.perf_counter()

@@ -85,8 +85,6 @@ class Vectors(StorePart):
 
         Raises
         ------
-        InvalidInputError
-            `batch` is below 1, or `at_most` below 0.
         EmbeddingError
             Memories await a vector, and there is no model to embed them.
         """
@@ -179,14 +177,8 @@ class Vectors(StorePart):
 
         Raises
         ------
-        InvalidInputError
-            `batch` is below 1.
         EmbeddingError
             Memories have damaged vectors, and there is no model to embed them.
-        StorageError
-            The vectors cannot be read, or cannot be written.
-        KeyMissingError, ReadOnlyError
-            The store is read-only.
         """
         batch = _checked_batch(batch)
         with self._writer.exclusive():  # raises if the store is read-only
@@ -298,11 +290,9 @@ class Vectors(StorePart):
         Raises
         ------
         InvalidInputError
-            The embedder makes no vectors, or of another length than a model of its name did before; `batch` is below 1.
+            The embedder makes no vectors, or of another length than a model of its name did before.
         EmbeddingError
             The model does not work, or fails on more than half of the memories; the store keeps its current model.
-        BusyError
-            Another process or thread is changing the store's model.
         """
         check_is_embedder(embedder)
         checked(Callback, progress, "progress")
@@ -361,10 +351,7 @@ class Vectors(StorePart):
     def _make_missing(
         self, embedder: Embedder, made: MadeVectors, batch: int, progress: Progress | None
     ) -> tuple[int, int]:
-        """Make the missing vectors; return how many were made, and how many existed before.
-
-        Memories added or changed meanwhile are embedded in further rounds, until at most one batch of them is left.
-        """
+        """Make the missing vectors, in rounds until at most one batch is left; return how many were made, and how many existed before."""
         failed: Texts = set()
         lacking, total = self._lacking(made, failed)
         reused, done = total - len(lacking), 0

@@ -37,10 +37,7 @@ _STEP = 1_000  # rows between two progress reports
 
 
 class Difference(NamedTuple):
-    """One deviation from the journal, by its place: of vectors their model, row and memory; of the index its part and the memory.
-
-    The part "graph" are the rows, of which the graph is made: release 0.2, which had no others, called it that.
-    """
+    """One deviation, by its place: row, vector's model, row and memory, or the index's part and memory. "graph" are the rows, as in release 0.2."""
 
     part: str
     table: str
@@ -64,10 +61,7 @@ class LastBackup(NamedTuple):
 
 @dataclass(slots=True)
 class Verification:
-    """How much of what was compared, and which deviations were found: the first ones, and their number, also by part.
-
-    Unless it `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
-    """
+    """How much was compared, and the deviations found: the first ones, and their number by part; only a deep one compares the index."""
 
     is_deep: bool
     digest: str = ""
@@ -119,25 +113,13 @@ class Verifying(StorePart):
         return f"{self._projector.projection.digest:064x}"
 
     def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
-        """Verify journal, vectors, memories and links, and with `deep` every row and the index; return the number of events.
-
-        Raises
-        ------
-        JournalError, VectorDamageError, GraphError
-            Names the first deviation, its location, and the number of deviations.
-        """
+        """Verify journal, vectors, memories and links, and with `deep` every row and the index; return the number of events."""
         found = self.verification(progress, deep=deep)
         refuse(found, self._projector)
         return found.events
 
     def verification(self, progress: Progress | None = None, *, deep: bool = False) -> Verification:
-        """Verify as `verify` does, but return deviations instead of raising.
-
-        Raises
-        ------
-        JournalError
-            The journal itself does not verify.
-        """
+        """Verify as `verify` does, but return deviations instead of raising."""
         checked(Callback, progress, "progress")
         self._before()
         self._reader.settle()
@@ -154,12 +136,7 @@ class Verifying(StorePart):
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
-    """Verify everything and return the deviations. Rows that cannot be brought up to date are rebuilt first.
-
-    Always verified: every line of the journal and its payload; every vector named by an event, by its SHA-256, except those recorded as
-    lost; the rows of memories and links by their codes and their digest. With `deep` also every row against a fold of the journal in
-    memory, and the index against a newly built one.
-    """
+    """Verify journal, named vectors, rows and their digest, and with `deep` every row against a fold and the index; return the deviations."""
     found = Verification(deep)
     with projector.reading():
         found.graph_seq = projector.projection.seq
@@ -184,11 +161,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
 
 
 def inspect(projector: Projector, *, sample: int, with_rows: bool = True) -> Verification:
-    """Verify as `verify` does, but leave the rows as they are: they are neither updated nor rebuilt. The index is skipped.
-
-    The whole journal is folded, and rows that are behind it are compared with the fold at their own event; of so many memories, drawn at
-    random, every column. Rows that are ahead of it are not compared.
-    """
+    """Verify as `verify` does, but leave the rows as they are, compared with the fold at their own event: some, drawn at random, in every column."""
     found = Verification(is_deep=False)
     projection, drawn = None, frozenset[str]()
     with projector.database.reading() if with_rows else nullcontext():

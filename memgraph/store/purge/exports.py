@@ -43,10 +43,7 @@ def known_exports(home: Path) -> list[KnownExport]:
 
 
 def note_exports(home: Path, kind: str, *paths: Path, at: str) -> None:
-    """Remember files that were written at a time. If the system refuses, they are not remembered.
-
-    A list that cannot be read is kept beside the new one, as ``exports.json.damaged``, followed by a number from the second on.
-    """
+    """Remember files that were written at a time, if the system lets it; a list that cannot be read is kept as ``exports.json.damaged``."""
     path = home / FILE
     known = _read(path)
     if known is None:

@@ -66,11 +66,7 @@ _CLEARING: dict[str, Callable[[Row], Payload]] = {
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """What was asked for, one of these: complete ids, a text, a project, a source, or everything with a recognised secret.
-
-    A text is compared without case and with any white space between its words. A source is that of memories (``trial``), or the id, kind
-    or place of one that was read.
-    """
+    """What was asked for: one of complete ids, a text (in any case and spacing), a project, a source, or whatever has a recognised secret."""
 
     ids: tuple[str, ...] = ()
     match: str | None = None
@@ -213,10 +209,10 @@ def records(lines: Iterable[Line]) -> Iterator[Record]:
 def plan_of(
     journal: Journal, rows: Rows, criteria: Criteria, *, keeps_copies: bool = False, keeps_derived: bool = False
 ) -> Plan:
-    """Return what a purge removes, given the present rows. Five passes over the journal, and a fold of what is left of it.
+    """Return what a purge removes, given the present rows: in five passes over the journal, and a fold of what is left of it.
 
-    What was derived from a removed memory goes with it: sleep derives it again from what is left. So does a memory that repeats eight
-    words of it in a row, or all words of a shorter text, unless copies are kept; one that only used to is restated without its history.
+    What was derived from a removed memory goes with it, and so, unless copies are kept, does one that repeats eight words in a row, or all of a shorter
+    text; one that only used to is restated without its history.
     """
 
     def read() -> Iterator[Record]:
@@ -380,10 +376,7 @@ def _sort(
 
 
 def _lose_tasks(plan: Plan, journal: Journal, seqs: set[int]) -> set[int]:
-    """Note the tasks whose every registration is among these events, and return all events that state something of them.
-
-    Without its registration a task is not known, so nobody could see what the journal still said of it.
-    """
+    """Note the tasks whose every registration goes, and return all events that state something of them: nobody could see it any more."""
     registered = list(records(journal.lines_of(TaskCreated.TYPE)))
     left = {one.task_id for one in registered if one.seq not in seqs}
     lost = dict.fromkeys(one.task_id for one in registered if one.seq in seqs and one.task_id not in left)
@@ -426,11 +419,7 @@ def _collect(plan: Plan, read: Iterable[Record], others: set[int], names: _Names
 
 
 def _compare(plan: Plan, journal: Journal, rows: Rows) -> None:
-    """Compare the present state with what a fold of the journal without the removed events gives.
-
-    A note that a removed event replaced or ended is cleared: it must not hold again. Sessions work on what is left of their tasks, and
-    memories follow the nearest one that is left.
-    """
+    """Compare the present state with a fold without the removed events: notes that came back are cleared, sessions and followers move on."""
     gone, lost, left = plan.gone(), {one.id for one in plan.lost_tasks}, Workspace(EmptyRows())
     for commit in journal.replay():
         for event in commit.events:
@@ -463,11 +452,7 @@ def plain(text: str) -> str:
 
 
 def strings_in(value: object, name: str = "") -> Iterator[str]:
-    """Iterate over the words in the JSON value of a field: its strings, and the names of a task's values.
-
-    Names of fields, fixed values such as a type, ids, hashes, times and names of embedding models are not words: a purge of “memory” or
-    of “2026” would otherwise find every event.
-    """
+    """Iterate over the words in a field's JSON: strings and names of values, but no names of fields, fixed values, ids, hashes or times."""
     if isinstance(value, str):
         is_made = name in _MADE or value in _fixed_values().get(name, ())
         if not is_made and not _MADE_TEXT.fullmatch(value):
@@ -512,10 +497,7 @@ def _parts(annotation: object) -> Iterator[object]:
 
 
 def matched_in(lines: Iterable[Line], is_meant: Says, rows: Mapping[str, Row]) -> dict[str, list[str]]:
-    """Return the fields of memories, given by their present or last rows, that contain the words, unless the preview of the text shows them.
-
-    A memory of which only an earlier version contains them has `HISTORY` instead.
-    """
+    """Return the fields of memories that contain the words, unless the preview shows them; `HISTORY` if only an earlier version does."""
 
     def fields_of(row: Row) -> list[str]:
         return sorted(name for name, value in row.items() if any(map(is_meant, strings_in(value, name))))
@@ -530,10 +512,7 @@ def matched_in(lines: Iterable[Line], is_meant: Says, rows: Mapping[str, Row]) -
 
 
 def remaining_names(lines: Iterable[Line], is_said: Says) -> list[RemainingName]:
-    """Return the names with the words that stay in these lines, purged ones included, in the order of their first events.
-
-    They stand in the heads of events, which are signed, and in events that the journal itself needs.
-    """
+    """Return the names with the words that stay, in signed heads and events that the journal needs, in the order of their first events."""
     known: dict[str, bool] = {}
     found: dict[tuple[str, str], list[int]] = {}
     for line in lines:

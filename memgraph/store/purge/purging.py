@@ -313,8 +313,6 @@ class Purging(StorePart):
             There is nothing to purge.
         InvalidInputError
             Not exactly one thing was asked for, or no memory would be left.
-        ReadOnlyError
-            The store cannot be written.
         """
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
@@ -364,10 +362,7 @@ class Purging(StorePart):
             return check_receipt(self._journal, found)
 
     def complete_begun(self) -> None:
-        """Complete purges without a receipt here: a killed process or a long read has left them, or they were made elsewhere.
-
-        A store that cannot be written, or is being purged, stays as it is.
-        """
+        """Complete the purges without a receipt here, left by a killed process or made elsewhere, if the store can be written."""
         if self._journal.is_read_only:
             return
         try:
@@ -385,10 +380,7 @@ class Purging(StorePart):
     def complete_purges(self) -> None:
         """Remove again what earlier purges removed, where it came back, such as with a part of a backup.
 
-        Raises
-        ------
-        BusyError
-            Another process reads the database as it was before: its files still hold what came back.
+        A `BusyError`: another process reads the database as it was before, so its files still hold what came back.
         """
         with self._writer.exclusive():
             purges = []
@@ -421,11 +413,7 @@ class Purging(StorePart):
         journal.remove_unnamed_vectors()
 
     def _complete(self, purges: Sequence[tuple[int, MemoryPurged]]) -> list[PurgeReceipt]:
-        """Remove what was made of purged events, with the lock held, and return the receipts. What is done already here is done again.
-
-        What another directory or machine has purged and rebuilt is only removed from the files of this one. Receipts are not signed if
-        another process reads the database as it was: the purges are to be completed again.
-        """
+        """Remove what was made of purged events, with the lock held, and return the receipts: unsigned if another process still reads it. Repeatable."""
         journal, projector = self._journal, self._projector
         seqs = [seq for seq, _ in purges]
         is_here = any(is_begun(self._home, seq) for seq in seqs) or not projector.is_rebuilt_since(max(seqs))

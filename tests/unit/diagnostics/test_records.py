@@ -64,7 +64,6 @@ def test_what_all_records_have(kind: type[DiagnosticRecord], good: dict[str, Any
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"severity": "error"},
         {"reason": "other"},
         {"mode": "test"},
         {"seq": "1"},
@@ -80,14 +79,11 @@ def test_security(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"severity": "info"},
-        {"error": None},
         {"error": "a message"},
         {"run": "walk"},
         {"duration_s": -1.0},
         {"counts": {"a text with spaces": 1}},
         {"counts": {"collect.archived": -1}},
-        {"outcome": "complete"},
     ],
 )
 def test_lifecycle(wrong: dict[str, Any]) -> None:
@@ -98,13 +94,10 @@ def test_lifecycle(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"severity": "error"},
         {"quota": "luck"},
         {"value": float("nan")},
         {"unit": "ells"},
-        {"unit": "calls"},
         {"occasions": 0},
-        {"quota": "disk"},
     ],
 )
 def test_quota(wrong: dict[str, Any]) -> None:
@@ -119,10 +112,6 @@ def test_quota(wrong: dict[str, Any]) -> None:
         {"ranking": RANKING | {"configuration_sha256": "abc"}},
         {"ranking": RANKING | {"embedder": "a text with spaces"}},
         {"counts": COUNTS | {"longest_ms": float("inf")}},
-        {"counts": None},
-        {"reason": "begun"},
-        {"reason": "recall"},
-        {"query_id": "q"},
         {"query": "x"},
     ],
 )

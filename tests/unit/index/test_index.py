@@ -16,8 +16,7 @@ from memgraph.disk.seal import Seal
 from memgraph.fold import Workspace, fold
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse
-from memgraph.index.index import RELATION_CODE, Index, IndexOffset
-from memgraph.index.supersession import superseded
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset, superseded
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import (
     MemoryAdded,

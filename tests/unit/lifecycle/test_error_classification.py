@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memgraph.lifecycle.errors import error_text, kind_of
-from memgraph.model.events.earlier import attempt_in
+from memgraph.model.events.registry import attempt_in
 
 LABELLED = {
     "external": """

@@ -12,7 +12,7 @@ from memgraph.extraction.readers import CiLogReader, JunitReader
 from memgraph.lifecycle import ingest
 from memgraph.lifecycle.errors import SOURCE, analyse_errors, remedy_of, tried_in
 from memgraph.lifecycle.lessons import compress
-from memgraph.model.events.earlier import attempt_in
+from memgraph.model.events.registry import attempt_in
 
 Store = Any
 ERROR = "KeyError: 'currency' in checkout/totals.py:88"

@@ -20,9 +20,9 @@ from memgraph.lifecycle import run as runner
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.lessons import compress
 from memgraph.lifecycle.procedures import learn_procedures
-from memgraph.model.events.earlier import attempt_in
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.records import FADED
+from memgraph.model.events.registry import attempt_in
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading

@@ -9,7 +9,7 @@ import pytest
 from memgraph.lifecycle.episodes import counted
 from memgraph.lifecycle.lessons import by_centrality, generalised, said_again, title_of
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.events.earlier import attempt_in
+from memgraph.model.events.registry import attempt_in
 
 Row = dict[str, Any]
 

@@ -16,7 +16,7 @@ from memgraph.fold.records import CLEARED
 from memgraph.graph.schema import tables
 from memgraph.model.events.store import StoreReset
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.store.maintenance import reset as resetting
+from memgraph.store import states as resetting
 
 OF_MEMORIES = {
     *"Memory Practice Project Session Tag Entity File CHANGED RENAMED Commit OF_COMMIT REVERTS MENDS Person AUTHORED_BY".split(),

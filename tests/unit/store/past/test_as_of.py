@@ -338,6 +338,19 @@ def test_a_view_is_cached_until_the_next_write(tmp_path: Path, caplog: pytest.Lo
         assert made(caplog) == 1
 
 
+def test_a_closed_store_closes_its_database_also_after_views(tmp_path: Path) -> None:
+    store = opened(tmp_path, FakeClock(TODAY))
+    store.insert_memory({"type": "episodic", "content": "first"})
+    for _ in range(3):
+        store.as_agent("planner").close()
+        store.at(TODAY).close()
+    with pytest.raises(memgraph.InvalidInputError):
+        store.at("2001-01-01")
+    store.close()
+    held = [path for path in Path("/proc/self/fd").iterdir() if path.exists() and tmp_path in path.resolve().parents]
+    assert held == []
+
+
 def test_a_few_views_are_cached_and_used_ones_are_not_removed(tmp_path: Path) -> None:
     past = tmp_path / "past"
     views, begun = KeptViews(past), []
