@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.error_text import failure_fingerprint
+from memgraph.extraction.error_text import NUMBER, QUOTED, failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
@@ -54,7 +54,6 @@ _FAULT: dict[ErrorKind, str] = {
     "external": " The fault is not one's own: network, rate limit or service.",
     "configuration": " A matter of the surroundings: a file, setting, permission or version.",
 }
-_VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
 
 @dataclass(slots=True)
@@ -108,7 +107,7 @@ class Trouble:
     @property
     def name(self) -> str:
         """The error in one short line, without what differs from time to time."""
-        said = _VARIES.sub("…", self.error) if self.varies else self.error
+        said = NUMBER.sub("…", QUOTED.sub("…", self.error)) if self.varies else self.error
         return cut(" ".join(said.split()), 200)
 
     @property

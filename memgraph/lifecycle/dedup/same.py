@@ -24,6 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from memgraph.extraction.error_text import HEX, TIME
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE, PIN_SOURCE
 from memgraph.lifecycle.episodes import task_of
@@ -242,11 +243,6 @@ RESTRICTS = re.compile(
 """A word that restricts or revokes what the text says without it."""
 _FRAME = 0.6
 """Texts that share this much of their words are one frame: what each has in it is a value of its own."""
-_VARIES = re.compile(
-    r"\b\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?z?)?\b|\b\d\d:\d\d:\d\d\b|\b0x[0-9a-f]{1,40}\b",
-    re.IGNORECASE,
-)
-"""What differs between two reports of one failure: when it happened, and addresses in memory."""
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip
@@ -268,7 +264,7 @@ def same(one: AgentMemory, other: AgentMemory, *, loosely: bool = False) -> bool
         return False
     text, other_text = one.content, other.content
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
-        text, other_text = _VARIES.sub("·", text), _VARIES.sub("·", other_text)
+        text, other_text = (HEX.sub("·", TIME.sub("·", one)) for one in (text, other_text))  # what two reports differ in
     if states_the_same(text, other_text):
         return True
     are_commits = all(getattr(memory, "git_commit", None) for memory in (one, other))

@@ -188,8 +188,7 @@ class ContradictionResult(Model):
 PROPOSED = "proposed"
 REJECTED = "rejected"
 UNCONVINCING = "little confidence and no use"
-LAPSED = "too few of the builds that it worked in are left; it was in force"
-LAPSED_PROPOSAL = "too few of the builds that it worked in are left; it waited for approval"
+LAPSED = "too few of the builds that it worked in are left"
 """Why a procedure is archived: it waits for approval; the user rejected it; it was never successful; or its evidence was forgotten
 or deleted. If that evidence is restored, the procedure is in force, or waits, as before."""
 
