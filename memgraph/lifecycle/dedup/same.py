@@ -264,7 +264,9 @@ def same(one: AgentMemory, other: AgentMemory, *, loosely: bool = False) -> bool
         return False
     text, other_text = one.content, other.content
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
-        text, other_text = (HEX.sub("·", TIME.sub("·", one)) for one in (text, other_text))  # what two reports differ in
+        text, other_text = (
+            HEX.sub("·", TIME.sub("·", one)) for one in (text, other_text)
+        )  # what two reports differ in
     if states_the_same(text, other_text):
         return True
     are_commits = all(getattr(memory, "git_commit", None) for memory in (one, other))
