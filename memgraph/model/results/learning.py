@@ -444,19 +444,18 @@ class FeedbackResult(Model):
 
 
 class TemporalResult(Model):
-    """Temporal validation: facts in force that state their own end, and open contradictions.
+    """Temporal validation: facts in force that state their own end.
 
     Attributes
     ----------
-    expired, replaced : int
-        Facts that are invalid since their stated end; that a newer one supersedes because its validity has begun.
+    expired : int
+        Facts that are invalid since their stated end.
     ended_but_pinned : int
         Facts that stay although their stated end has passed, because they are pinned.
     """
 
     looked_at: Count = 0
     expired: Count = 0
-    replaced: Count = 0
     ended_but_pinned: Count = 0
     complete: bool = True
 
