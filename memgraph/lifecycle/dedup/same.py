@@ -52,7 +52,7 @@ _PIECE = re.compile(
     r"[!=<>]=+|[=-]>"
     r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
 )
-_NOT_A_WORD = re.compile(r"[-.!'*_~]*[-!'*_~]$")
+_SIGNS_ALONE = "-.!'*_~"
 _CODE = re.compile(
     r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
     r"|^-{1,2}[^\W\d]"  # options: -v is not -V
@@ -62,7 +62,6 @@ _CODE = re.compile(
 """A word in which case matters, because it is code."""
 _QUESTION = "?"
 _ARTICLE_OR_NAME = "A"
-_POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
 _DERIVED = re.compile(r"[a-z]{3}([oe]r|ion|al|ity|ities|ment|ness|[ae]nce|is[mt]|ive|[ai]ble|ous)s?$")
 """The ending of a derived word, as opposed to an inflected one."""
 _SILENT = frozenset({"a", "an", "the", "please"})
@@ -108,7 +107,7 @@ def _trimmed(piece: str) -> Iterator[str]:
         bare = bare.lstrip(".")
     if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
         bare = f"{bare}..."
-    if bare and not _NOT_A_WORD.match(bare):
+    if bare.strip(_SIGNS_ALONE) or bare.endswith("."):
         yield bare
     if _QUESTION in word[len(bare) :]:
         yield _QUESTION
@@ -138,7 +137,7 @@ def words_of(text: str) -> list[str]:
 
 def fact_word(word: str) -> str:
     """Return a word without inflection. Words that are derived from one stem differ: an operator is no operation."""
-    word = _POSSESSIVE.sub("", word)
+    word = word[:-1] if word.endswith("s'") else word.removesuffix("'s")
     if not (word.isascii() and word.isalpha() and word.islower() and len(word) <= _LONGEST_STEMMED):
         return word
     stem, found = (analyse(word) or [word])[0], _DERIVED.search(word)
