@@ -40,19 +40,14 @@ Words = tuple[str, ...]
 
 _KEPT = 1 << 14
 """Texts whose words are cached: one is compared with many."""
-_SIGNS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "−": "-", "﹣": "-", "－": "-"})
-_MINUS = re.compile(r"(?<!\S)[-–—]\s{0,4}(?=\.?\d)|(?<![\w\s)\]])[–—](?=\.?\d)")
-"""A minus before a number, whichever dash it is written with. It may stand alone."""
+_SIGNS = str.maketrans({"’": "'", "‘": "'"} | dict.fromkeys("‐‑−﹣－–", "-"))
 _FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
 """The current folder or the one above, which stand alone; a full stop ends a sentence."""
-_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_)(?=[^\s*_])((?:(?!\1)[^*]){1,1000})(?<=[^\s*_])\1(?![\w*])")
-_LINK = re.compile(r"\[([^\]\n]{1,200})\]\(([^)\s]{1,400})\)")
 _PIECE = re.compile(
     r"[!=<>]=+|[=-]>"
-    r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
+    r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—]|(?<=\d)[,:](?=\d))+"
 )
-_SIGNS_ALONE = "-.!'*_~"
+_SIGNS_ALONE = "-.!'*_~#>+•"
 _CODE = re.compile(
     r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
     r"|^-{1,2}[^\W\d]"  # options: -v is not -V
@@ -94,15 +89,14 @@ def plain_words(text: str) -> Words:
 def pieces(text: str) -> list[str]:
     """Return a text's words and operators as they are written."""
     text = unicodedata.normalize("NFC", text).translate(_SIGNS)
-    text = _LINK.sub(r"\1 \2", _MINUS.sub("-", _BULLET.sub(" ", text)))
-    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
     return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
 
 
 def _trimmed(piece: str) -> Iterator[str]:
-    """Yield a piece without the punctuation around it, and its question mark."""
-    word = piece.lstrip("'")
-    bare = word.rstrip(".!?'")
+    """Yield a piece without the punctuation and emphasis around it, and its question mark."""
+    plain = piece.lstrip("*")
+    word = (plain if plain[:1].isalnum() else piece).lstrip("'")
+    bare = word.rstrip(".!?'*")
     if bare.startswith("...") and not bare.lstrip(".").startswith(("/", "\\")):  # an ellipsis
         bare = bare.lstrip(".")
     if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
