@@ -446,7 +446,7 @@ def _of_a_test(tool: str) -> Callable[[re.Match[str], re.Match[str] | None], _Fa
 _TOOLS = (
     _Tool(_of_pytest, _PYTEST, about=r"_{3,} (?:ERROR at (?:setup|teardown) of )?(?P<test>.+) _{3,}$", detail=r"E   |>  |.+\.py:\d+(?::\d+)?(?:: |$)", ends="==="),
     _Tool(_of_tsc, _TSC),
-    _Tool(_of_a_test("cargo test"), r"test (?P<test>.+?)(?: - .*)? \.\.\. FAILED$", about=r"---- (?P<test>.+) stdout ----$", detail=r"(?!test |---- |failures:$).", ends="$"),
+    _Tool(_of_a_test("cargo test"), r"test (?P<test>(?:(?! - ).)+)(?: - .*)? \.\.\. FAILED$", about=r"---- (?P<test>.+) stdout ----$", detail=r"(?!test |---- |failures:$).", ends="$"),
     _Tool(_of_rustc, r"\s*--> (?P<place>.+?:\d+)(?::\d+)?$", _CARGO_SUMS_UP + r"error(?:\[(?P<code>E\d+)\])?: .", "once", detail=".", ends="$"),
     _Tool(_of_a_test("go test"), r"\s*--- FAIL: (?P<test>\S+)", about=r"=== (?:RUN|CONT) +(?P<test>\S+)$", detail=r"\s+(?!---)(?P<kept>.+)"),
     _Tool(_of_go_build, r"(?:vet: )?(?P<place>.+\.go:\d+)(?::\d+)?: (?P<said>.+)", r"# (?:\S+$|.*\[)", "block", ends=r"\S"),
