@@ -406,6 +406,7 @@ LATER_SUCCESSES = 2
 _TYPES = ("episodic", "procedural")
 _HAS_LAPSED = tuple(f"{LAPSED}{stood}" for stood in ("", "; it was in force", "; it waited for approval"))
 """The reasons of releases up to 0.3 said how it had stood."""
+_MAY_LAPSE = (None, FADED, PROPOSED)
 _OWN_REASONS = (PROPOSED, REJECTED, *_HAS_LAPSED)
 _OF_THE_EVIDENCE = "evidence_build_ids source_event_ids confidence occurred_at privacy_tier trust_class domain".split()
 _KINDS = ("solution", "recovery")
@@ -437,16 +438,8 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
         same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
-    doubtful = [row["id"] for row in procedural if _is_unconvincing(view, row)]
-    away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
     drawn = (_lesson(view, scope, way, same.get(place)) for place, way in enumerate(found))
-    wanted = [
-        replace(one, fields={**one.fields, **away})
-        if one.of and one.of.id in doubtful and not one.fields.get("archived_at")
-        else one
-        for one in drawn
-        if one
-    ]
+    wanted = [lesson for lesson in drawn if lesson]
     followed = {lesson.of.id for lesson in wanted if lesson.of}
     left = [one for one in known if one.id not in followed]
     told = {one.id: [way.row for way in found[place].supporters] for place, one in same.items()}
@@ -461,14 +454,13 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         own=_OWN_REASONS,
     )
     changed = {*done.grown, *done.lapsed}
-    unconvincing = [one for one in doubtful if one not in changed]
-    for before in view.reader.read(unconvincing):
-        done.units.append([*revision(before, away, view.now)])
+    unconvincing = [row["id"] for row in procedural if row["id"] not in changed and _is_unconvincing(view, row)]
+    away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
+    done.units += [revision(before, away, view.now) for before in view.reader.read(unconvincing)]
     states = {one.of.id: (one.of.reason, one.fields) for one in wanted if one.of and one.of.id in done.grown}
     moved = [(before, fields.get("archive_reason")) for before, fields in states.values() if "archived_at" in fields]
     proposed = len(done.made) + sum(after == PROPOSED != before for before, after in moved)
-    retired = len(unconvincing) + sum(after == UNCONVINCING for _, after in moved)
-    retired += sum(one.id in done.lapsed and one.reason in (None, FADED, PROPOSED) for one in left)
+    retired = len(unconvincing) + sum(one.id in done.lapsed and one.reason in _MAY_LAPSE for one in left)
     result = ProcedureResult(
         episodes=len(attempts),
         proposed=proposed,
@@ -579,7 +571,7 @@ def _lapse(known: Known, now: str) -> dict[str, Any] | None:
     stays = known.was_put_away(now, _OWN_REASONS) or known.row.get("is_pinned") or _is_wordless(known)
     if stays or not known.lost:
         return None
-    return {"archived_at": now, "archive_reason": LAPSED} if known.reason in (None, FADED, PROPOSED) else {}
+    return {"archived_at": now, "archive_reason": LAPSED} if known.reason in _MAY_LAPSE else {}
 
 
 def _is_wordless(known: Known) -> bool:
