@@ -456,7 +456,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     changed = {*done.grown, *done.lapsed}
     unconvincing = [row["id"] for row in procedural if row["id"] not in changed and _is_unconvincing(view, row)]
     away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
-    done.units += [revision(before, away, view.now) for before in view.reader.read(unconvincing)]
+    done.units += [[*revision(before, away, view.now)] for before in view.reader.read(unconvincing)]
     states = {one.of.id: (one.of.reason, one.fields) for one in wanted if one.of and one.of.id in done.grown}
     moved = [(before, fields.get("archive_reason")) for before, fields in states.values() if "archived_at" in fields]
     proposed = len(done.made) + sum(after == PROPOSED != before for before, after in moved)
