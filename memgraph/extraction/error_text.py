@@ -44,11 +44,11 @@ VERDICT = re.compile(
 """The line in which a program that checks says that something failed: pytest, unittest, cargo, go, jest, vitest, mypy, Maven, Gradle, make."""
 _ERROR_TYPE = re.compile(r"\b([A-Z]\w{0,80}(?:Error|Exception|Fault|Warning)|[A-Z]{2,6}\d{3,6}|E[A-Z]{4,12})\b")
 
-_QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|“[^”\n]{0,200}”")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[t ]?(?:\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?z?)?|\b\d\d:\d\d:\d\d\b")
-_HEX = re.compile(r"\b(?:0x[0-9a-f]{1,40}|(?=[a-f]{0,40}\d)[0-9a-f]{7,64})\b")
+QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|“[^”\n]{0,200}”")
+TIME = re.compile(r"(?i)\d{4}-\d\d-\d\d[t ]?(?:\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?z?)?|\b\d\d:\d\d:\d\d\b")
+HEX = re.compile(r"(?i)\b(?:0x[0-9a-f]{1,40}|(?=[a-f]{0,40}\d)[0-9a-f]{7,64})\b")
 _DIRECTORIES = re.compile(r"(?<![^\s\"'(=:,\[])[^\s\"'()=:,\[\]]{0,200}[/\\](?=[^\s/\\])")
-_NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"\d+")
 _PUNCTUATION = re.compile(r"[^\w#.]+")
 
 
@@ -95,11 +95,11 @@ def normalised_error(text: str) -> str:
     """Return `text` without parts that vary between occurrences: quoted text, times, hex, directories, numbers."""
     text = text[:2_000].casefold()
     for pattern, stand_in in (
-        (_QUOTED, " q "),
-        (_TIME, " t "),
-        (_HEX, " h "),
+        (QUOTED, " q "),
+        (TIME, " t "),
+        (HEX, " h "),
         (_DIRECTORIES, ""),
-        (_NUMBER, "0"),
+        (NUMBER, "0"),
         (_PUNCTUATION, " "),
     ):
         text = pattern.sub(stand_in, text)

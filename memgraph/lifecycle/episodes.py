@@ -45,7 +45,6 @@ from memgraph.ports import Embedder, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.deletions import Deleted
 from memgraph.store.query import Reader
-from memgraph.text import lazy_re as re
 from memgraph.text.calendar import MONTHS, in_words
 
 Scope = tuple[str | None, str | None]
@@ -202,10 +201,6 @@ class Deletions:
         return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}
 
 
-_ATTEMPT = re.compile(r":attempt-\d+$")
-"""Distinguishes several trials of one build, all at the same task."""
-
-
 def is_trial(row: Mapping[str, Any]) -> bool:
     """Return whether an episode is a whole trial rather than an event within one."""
     return bool(row.get("asked"))
@@ -224,7 +219,8 @@ def task_of(row: Mapping[str, Any]) -> str | None:
         next((event[len(build) + 1 :] for build in builds if event.startswith(f"{build}/")), event)
         for event in row.get("source_event_ids", ())
     )
-    names = {_ATTEMPT.sub("", name) for name in own}
+    # several trials of one build, all at the same task, are numbered
+    names = {name.partition(":attempt-")[0] for name in own}
     if len(names) != 1:
         return None
     name = names.pop()

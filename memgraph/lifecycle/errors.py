@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.error_text import failure_fingerprint
+from memgraph.extraction.error_text import NUMBER, QUOTED, failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
@@ -54,7 +54,6 @@ _FAULT: dict[ErrorKind, str] = {
     "external": " The fault is not one's own: network, rate limit or service.",
     "configuration": " A matter of the surroundings: a file, setting, permission or version.",
 }
-_VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
 
 @dataclass(slots=True)
@@ -108,7 +107,7 @@ class Trouble:
     @property
     def name(self) -> str:
         """The error in one short line, without what differs from time to time."""
-        said = _VARIES.sub("…", self.error) if self.varies else self.error
+        said = NUMBER.sub("…", QUOTED.sub("…", self.error)) if self.varies else self.error
         return cut(" ".join(said.split()), 200)
 
     @property
@@ -323,6 +322,7 @@ _EXTERNAL = _any_of(
 _CONFIGURATION = _any_of(
     # files, programs, packages and their versions
     r"no such file or directory|file ?not ?found\w*|ENOENT|could not find (?:the )?file|could not find `[^`]{1,80}\.\w{2,4}`",
+    r"^(?:[\w./-]{1,40}: ){1,3}(?:\d{1,4}: )?[\w.-]{1,40}: not found$",
     r"command not found|not recognized as an internal or external command|executable not found|linker \S{1,40} not found",
     r"no module named|module ?not ?found\w*|cannot (?:find (?:module|package|-l\w+)|import name)|can't find crate|in the pkg-config search path",
     r"version (?:mismatch|conflict)|unsupported version|UnsupportedClassVersion\w*|(?:is|are) incompatible with|incompatible versions?",
@@ -341,7 +341,6 @@ _CONFIGURATION = _any_of(
     r"(?:invalid|bad|broken) config\w*|config\w* (?:error|file)|invalid workflow|unknown (?:compiler |command.line )?option",
     r"EADDRINUSE|address already in use|no space left on device|disk (?:is )?full|cannot connect to the docker daemon",
 )
-_MISSING_PROGRAM = re.compile(r"^(?:[\w./-]{1,40}: ){1,3}(?:\d{1,4}: )?[\w.-]{1,40}: not found$")
 _SETTING = re.compile(
     r"KeyError: '[A-Z][A-Z0-9]*_[A-Z0-9_]+'|"
     r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\W{1,3}(?:is |was )?(?:missing|undefined|not (?:set|found|defined))\b|"
@@ -361,8 +360,7 @@ def kind_of(error: str) -> ErrorKind:
         return "internal"
     if _EXTERNAL.search(said):
         return "external"
-    patterns = (_CONFIGURATION, _MISSING_PROGRAM, _SETTING)
-    return "configuration" if any(pattern.search(said) for pattern in patterns) else "internal"
+    return "configuration" if _CONFIGURATION.search(said) or _SETTING.search(said) else "internal"
 
 
 _RUN = IncrementalRun(ERROR_ANALYSIS, LESSON_TYPES, _planned, ErrorAnalysis(), _concluded)

@@ -81,6 +81,7 @@ from memgraph.text.attempts import quoted_lesson, step_text, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
+from memgraph.text.words import words_of as spelt
 
 RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
 
@@ -494,7 +495,7 @@ _MOST_EXAMPLES = 3
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_LEAST_SPOKEN_CHARS = 3
 _ALIKE = 0.6
 
 _FRAMES: dict[str, str] = {
@@ -537,7 +538,7 @@ def by_centrality(episodes: Sequence[Row]) -> list[Row]:
 
 @lru_cache(maxsize=16_384)
 def _spoken(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+    return frozenset(word for word in spelt(text) if len(word) >= _LEAST_SPOKEN_CHARS and word.isalpha())
 
 
 def generalised(

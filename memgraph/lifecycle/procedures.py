@@ -4,9 +4,9 @@ Episodes are compared by their steps alone, as compression compares them by thei
 their order. Its trigger consists of the words that the goals of its episodes share.
 
 A proposal is an archived memory whose reason says so: it is stored and can be viewed, but is never recalled. One event takes it out of the
-archive and into force, and one event reverses that. A procedure in force keeps its approved trigger and steps as long as all its evidence
-supports them; its rates and errors are updated. It never repeats statements found only in withdrawn episodes: it is composed again from
-the remaining ones, and if these are too few it *lapses*, archived without its words. If its episodes return, so does its former text.
+archive and into force, and one event reverses that. A procedure in force keeps its approved text as long as all its evidence supports it;
+its rates are updated. It never repeats statements found only in withdrawn episodes: it is composed again from the remaining ones, and
+if these are too few it *lapses*, archived without its words. What is composed again, also when the episodes return, is a proposal.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from math import ceil, isclose
 from typing import Any, NamedTuple
 
 from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.extraction.error_text import HEX, QUOTED
 from memgraph.extraction.statements import steps_in
-from memgraph.fold.fold import last_known
 from memgraph.index.analyser import STOPWORDS
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.communities import LARGE_FROM, communities, tag_weights
@@ -53,12 +53,10 @@ from memgraph.lifecycle.reconcile import (
 )
 from memgraph.lifecycle.run import Commit, Plan, TimeIsUp, View, carry_out, commits_of, never
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS, checked
-from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.records import FADED, LEARNING, ProceduresLearned
 from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, id_of
 from memgraph.model.results.learning import (
     LAPSED,
-    LAPSED_PROPOSAL,
     PROPOSED,
     REJECTED,
     UNCONVINCING,
@@ -70,7 +68,6 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write
 from memgraph.store.outcomes import measurement, usage_counts, usage_factor
-from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
 from memgraph.text.cutting import whole_sentences
 
@@ -91,22 +88,18 @@ _SAYS_LITTLE = frozenset(
     )
 )
 _PURPOSE = re.compile(r"\s\(([^()]{3,200})\)$")
-_CALL = re.compile(r"^([A-Za-z_][\w.]{1,80})\(")
 _VARIABLE = {
-    "<text>": re.compile(r"\"[^\"]{0,300}\"|'[^']{0,300}'|“[^”]{0,300}”"),
+    "<text>": QUOTED,
     "<url>": re.compile(r"\b[a-z]{2,8}://\S+"),
     "<file>": re.compile(
         r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{1,80}\.(?:[a-z]{2,4}|[chr]|\d?[a-z]{2}\d|mp\d)\b(?!\()"
     ),
-    "<id>": re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"),
+    "<id>": HEX,
     "<number>": re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)"),
 }
 """What varies in a step, by what stands for it in its key, in the order in which it is looked for."""
-_NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
 _NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
 _LIST_CHARS = 6_000
-_STOP = re.compile(r"(?<=[\w)`'\"])[.;,]$")
-"""The end of a sentence in a step; a command may end with a dot of its own."""
 _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<number>": "a number", "<id>": "an id"}
 
 
@@ -121,11 +114,14 @@ class Step:
 @lru_cache(maxsize=8_192)
 def step_of(text: str) -> Step:
     """Return the step described by a text."""
-    text = _NUMBERING.sub("", " ".join(text[:_STEP_CHARS].split()))
-    bare = _STOP.sub("", _PURPOSE.sub("", text))
+    text = " ".join(text[:_STEP_CHARS].split())
+    number = _NUMBERED.match(text)
+    bare = _PURPOSE.sub("", text[number.end() :] if number else text)
+    bare = bare[:-1] if bare[-1:] in {".", ";", ","} and not bare[-2:-1].isspace() else bare  # `ls .` ends with its own
     plain = bare.replace("`", "").strip().removeprefix("run ").strip()
-    if call := _CALL.match(plain):
-        return Step(call[1].casefold(), bare)
+    name, mark, _ = plain.partition("(")
+    if mark and name.replace(".", "").isidentifier():
+        return Step(name.casefold(), bare)
     for placeholder, pattern in _VARIABLE.items():
         plain = pattern.sub(placeholder, plain)
     key = " ".join(plain.casefold().strip(" .;,").split())
@@ -219,7 +215,6 @@ _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
 """In a larger project, words in the goals of more than this share of episodes do not distinguish ways."""
-_NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 
 
 @dataclass(frozen=True)
@@ -394,7 +389,7 @@ def _trigger(
     best = sorted(common, key=lambda word: (-goals[word], word))[:_MOST_TRIGGER_WORDS]
     if len(best) >= _LEAST_TRIGGER_WORDS:
         return tuple(dict.fromkeys([*(word for word in own.goal if word in best), *best]))
-    named = [key for key in keys if _NAME.fullmatch(key)]
+    named = [key for key in keys if all(part.isalnum() for part in key.split("_")) and "_" in key]
     rarest = max(named, key=lambda key: (round(weights.get(key, 0.0), 6), key), default="")
     return tuple(rarest.split("_"))
 
@@ -409,12 +404,11 @@ MOST_OVERRIDES = 3
 LATER_SUCCESSES = 2
 """Builds after a proposal in which it must work before evidence may bring it into force."""
 _TYPES = ("episodic", "procedural")
-_LAPSES: dict[str | None, str] = {None: LAPSED, FADED: LAPSED, PROPOSED: LAPSED_PROPOSAL}
-_OWN_REASONS = (PROPOSED, REJECTED, LAPSED, LAPSED_PROPOSAL)
-_LISTS = ("prerequisites", "exit_criteria", "tags", "agents_involved")
-_OF_THE_EVIDENCE = (
-    "evidence_build_ids source_event_ids confidence occurred_at common_errors privacy_tier trust_class domain".split()
-)
+_HAS_LAPSED = tuple(f"{LAPSED}{stood}" for stood in ("", "; it was in force", "; it waited for approval"))
+"""The reasons of releases up to 0.3 said how it had stood."""
+_MAY_LAPSE = (None, FADED, PROPOSED)
+_OWN_REASONS = (PROPOSED, REJECTED, *_HAS_LAPSED)
+_OF_THE_EVIDENCE = "evidence_build_ids source_event_ids confidence occurred_at privacy_tier trust_class domain".split()
 _KINDS = ("solution", "recovery")
 
 
@@ -444,16 +438,8 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
         same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
-    doubtful = [row["id"] for row in procedural if _is_unconvincing(view, row)]
-    away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
     drawn = (_lesson(view, scope, way, same.get(place)) for place, way in enumerate(found))
-    wanted = [
-        replace(one, fields={**one.fields, **away})
-        if one.of and one.of.id in doubtful and not one.fields.get("archived_at")
-        else one
-        for one in drawn
-        if one
-    ]
+    wanted = [lesson for lesson in drawn if lesson]
     followed = {lesson.of.id for lesson in wanted if lesson.of}
     left = [one for one in known if one.id not in followed]
     told = {one.id: [way.row for way in found[place].supporters] for place, one in same.items()}
@@ -468,14 +454,13 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         own=_OWN_REASONS,
     )
     changed = {*done.grown, *done.lapsed}
-    unconvincing = [one for one in doubtful if one not in changed]
-    for before in view.reader.read(unconvincing):
-        done.units.append([*revision(before, away, view.now)])
+    unconvincing = [row["id"] for row in procedural if row["id"] not in changed and _is_unconvincing(view, row)]
+    away = {"archived_at": view.now, "archive_reason": UNCONVINCING}
+    done.units += [[*revision(before, away, view.now)] for before in view.reader.read(unconvincing)]
     states = {one.of.id: (one.of.reason, one.fields) for one in wanted if one.of and one.of.id in done.grown}
     moved = [(before, fields.get("archive_reason")) for before, fields in states.values() if "archived_at" in fields]
     proposed = len(done.made) + sum(after == PROPOSED != before for before, after in moved)
-    retired = len(unconvincing) + sum(after == UNCONVINCING for _, after in moved)
-    retired += sum(one.id in done.lapsed and one.reason in _LAPSES for one in left)
+    retired = len(unconvincing) + sum(one.id in done.lapsed and one.reason in _MAY_LAPSE for one in left)
     result = ProcedureResult(
         episodes=len(attempts),
         proposed=proposed,
@@ -514,7 +499,7 @@ def _lesson(view: View, scope: Scope, way: Way, known: Known | None) -> Lesson |
         return lesson
     new = len(fresh(lesson, known))
     stays_away = known.reason == REJECTED and new < LEAST_BUILDS and (known.lost or not _is_wordless(known))
-    if stays_away or (not way.leads_there and known.reason in (REJECTED, LAPSED, LAPSED_PROPOSAL)):
+    if stays_away or (not way.leads_there and known.reason in (REJECTED, *_HAS_LAPSED)):
         return None
     counts = usage_counts(view.reader, known.row)
     fields = _brought_up(view, known, way, fields, {**counts, **worked}, new)
@@ -533,7 +518,8 @@ def _brought_up(
     if is_in_force and _is_outside(fields) and not _is_outside(known.row):
         # what comes from outside is evidence for what was approved, but adds no words to it
         fields |= {"trust_class": before.trust_class}
-    fields = _text_fields(view, known, before, fields)
+    if is_in_force and (before.is_pinned or not known.lost):  # its text was approved
+        fields = {name: fields[name] for name in _OF_THE_EVIDENCE} | {"steps": before.steps}
     if is_in_force and not known.lost:
         # repetitions are merged into the procedure in force, so no episode records their builds
         builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
@@ -547,34 +533,14 @@ def _brought_up(
     return fields
 
 
-def _text_fields(view: View, known: Known, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the text of a procedure: the approved one, or the one composed from current evidence (`fields`)."""
-    approved: Row = {}
-    if known.reason in (None, FADED) and (known.row.get("is_pinned") or not known.lost):
-        approved = known.row
-    elif known.reason == LAPSED and not known.lost:  # the approved text is supported again
-        approved = _before_it_lapsed(view.reader, known.id)
-    if not approved:
-        return fields
-    trigger, steps = approved.get("trigger_pattern"), list(approved.get("steps", ()))
-    told = {name: fields[name] for name in _OF_THE_EVIDENCE} | {"trigger_pattern": trigger, "steps": steps}
-    own = text_of(before.trigger_pattern or "", before.steps)
-    is_own = own == before.content or (bool(before.common_errors) and before.content.startswith(own))
-    if known.reason == LAPSED:
-        told |= {name: list(approved.get(name, ())) for name in _LISTS}
-    elif not is_own or before.is_pinned:  # somebody has changed the text
-        return told
-    return told | {"content": text_of(trigger or "", steps)}
-
-
 def _state(view: View, known: Known, way: Way, before: ProceduralMemory, steps: list[str], new: int) -> dict[str, Any]:
     """Return the fields that change whether a procedure is in force."""
     is_in_force, is_rejected = known.reason in (None, FADED), known.reason == REJECTED
-    waits_again = known.reason == LAPSED_PROPOSAL or (known.reason == LAPSED and known.lost)
     # the steps of what is in force were approved
-    if waits_again or (is_in_force and steps != before.steps) or (is_rejected and new >= LEAST_BUILDS):
+    is_changed = known.reason in _HAS_LAPSED or (is_in_force and steps != before.steps)
+    if is_changed or (is_rejected and new >= LEAST_BUILDS):
         return {"archived_at": view.now, "archive_reason": PROPOSED}
-    if known.reason == LAPSED or (known.reason == FADED and new):
+    if known.reason == FADED and new:
         return IN_FORCE
     is_own = not any(_is_outside(one.row) for one in way.supporters) and not _is_outside(known.row)
     if known.reason == PROPOSED and view.config.procedure_approval == "evidence" and way.leads_there and is_own:
@@ -605,22 +571,12 @@ def _lapse(known: Known, now: str) -> dict[str, Any] | None:
     stays = known.was_put_away(now, _OWN_REASONS) or known.row.get("is_pinned") or _is_wordless(known)
     if stays or not known.lost:
         return None
-    return {"archived_at": now, "archive_reason": _LAPSES[known.reason]} if known.reason in _LAPSES else {}
+    return {"archived_at": now, "archive_reason": LAPSED} if known.reason in _MAY_LAPSE else {}
 
 
 def _is_wordless(known: Known) -> bool:
     """Return whether it has lapsed and so has no text to approve."""
     return bool(known.row["content"] == LAPSED_TEXT)
-
-
-def _before_it_lapsed(reader: Reader, memory_id: str) -> Row:
-    """Return the fields of a procedure before it lapsed. Reads the journal."""
-    events = reader.history(memory_id)
-    revised = [isinstance(event.payload, MemoryRevised) and event.content["changed"] for event in events]
-    lapse = max(place for place, fields in enumerate(revised) if fields and fields.get("archive_reason") == LAPSED)
-    known = last_known(events[:lapse], memory_id)
-    assert known is not None  # noqa: S101 (what lapsed had been learned)
-    return known.row
 
 
 def _is_unconvincing(view: View, row: Row) -> bool:

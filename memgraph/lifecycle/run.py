@@ -271,41 +271,22 @@ class TimeLimit:
         return self.left_s <= 0
 
 
-class PacedEmbedding:
-    """Embeds texts in portions sized by how long the last portion took, since a model call cannot be interrupted.
+def vectors_in_time(embedder: Embedder, texts: Sequence[str], limit: TimeLimit, timer: Timer) -> list[Vector | None]:
+    """Return the vectors of as many of the first texts as there is time for, at least one; None as for `vectors_of`.
 
-    The first text is a portion by itself; later ones take half of the remaining time, so slower texts do not exceed it by much.
+    A call of a model cannot be interrupted: portions double as long as they fit into the remaining time.
     """
-
-    def __init__(self, timer: Timer) -> None:
-        self._timer = timer
-        self._model = ""
-        self._text_s: float | None = None
-
-    def embed(self, embedder: Embedder, texts: Sequence[str], limit: TimeLimit) -> list[Vector | None]:
-        """Return the vectors of as many of the first texts as there is time for, at least one; None as for `vectors_of`."""
-        if embedder.name != self._model:
-            self._model, self._text_s = embedder.name, None
-        vectors: list[Vector | None] = []
-        while len(vectors) < len(texts):
-            size = self._fitting(limit) if vectors else max(1, self._fitting(limit))
-            if not size:
-                break
-            portion = texts[len(vectors) : len(vectors) + size]
-            began = self._timer()
-            try:
-                vectors += _each(embedder, portion)
-            except EmbeddingError:
-                return [*vectors, *[None] * (len(texts) - len(vectors))]
-            self._text_s = (self._timer() - began) / len(portion)
-        return vectors
-
-    def _fitting(self, limit: TimeLimit) -> int:
-        """Return how many texts the next portion may hold."""
-        if self._text_s is None:
-            return 1
-        most = int(max(0.0, limit.left_s) / max(self._text_s, 1e-6))
-        return max(most // 2, min(most, 1))
+    vectors: list[Vector | None] = []
+    size = 1
+    while size and len(vectors) < len(texts):
+        portion, began = texts[len(vectors) : len(vectors) + size], timer()
+        try:
+            vectors += _each(embedder, portion)
+        except EmbeddingError:
+            return [*vectors, *[None] * (len(texts) - len(vectors))]
+        text_s = (timer() - began) / len(portion)
+        size = min(2 * size, int(max(0.0, limit.left_s) / max(text_s, 1e-6)))
+    return vectors
 
 
 class RunUsage:

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collect import collect
+from memgraph.lifecycle.contradictions.resolution import validate_facts
 from memgraph.lifecycle.contradictions.search import find_contradictions
-from memgraph.lifecycle.contradictions.temporal import validate_facts
 from memgraph.lifecycle.counting.kept import PHASE as COUNTING
 from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates

@@ -55,7 +55,7 @@ _CLOSES = frozenset("close closes closed fix fixes fixed resolve resolves resolv
 """The keywords of GitHub before an issue, https://docs.github.com/en/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue."""
 
 _PREFIX = re.compile(
-    r"\s*(?:\[?(?P<type>\w[\w /-]{0,40})\]?(?:\((?P<scope>[^()\n]{1,40})\))?!?:\s|\[(?P<tag>[^\]\n]{1,40})\]:?\s?)"
+    r"\s*(?:\[?(?P<type>\w[\w./ -]{0,40})\]?(?:\((?P<scope>[^()\n]{1,40})\))?!?:\s|\[(?P<tag>[^\]\n]{1,40})\]:?\s?|:\w{1,30}:\s)"
 )
 _WORDS: dict[CommitKind, tuple[str, str]] = {
     "fix": (
@@ -223,7 +223,6 @@ _LEAST_WORDS = 3
 _LONGEST_AGO = timedelta(days=365)
 
 _PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
-_BEFORE = re.compile(r"(?:[\w./ -]{1,40}(?:\([^()\n]{1,40}\))?!?: |\[[^\]\n]{1,40}\]:? ?|:\w{1,30}: )?")
 _ENDINGS = ("", *"e es ed s ing ped ping ted ting y ies ied ying al".split())
 _STEMS = {
     "undo": "revert undo undid undon backout rollback",
@@ -256,7 +255,7 @@ _WORD = re.compile(r"[^\W_][\w.-]*")
 
 def action_of(subject: str) -> tuple[str, str]:
     """Return what the first verb of a subject says that its commit does (see `_STEMS`; "" for others), and to what."""
-    before = _BEFORE.match(subject)
+    before = _PREFIX.match(subject)
     for text in (subject, subject[before.end() :] if before else ""):
         word, _, rest = text.partition(" ")
         if phrasal := _PHRASAL.match(text):
@@ -291,13 +290,11 @@ def _is_squashed(body: str) -> bool:
     return any(line.startswith(("* ", "- ", "squashed commit of", 'revert "')) for line in lines)
 
 
-_MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
-
-
 def merged_request(title: str) -> str:
     """Return the number of the pull request that a merge names, whose body begins with the request's title; "" for other titles."""
-    match = _MERGED_REQUEST.match(title)
-    return match[1] if match else ""
+    words = title.split()
+    is_merge = words[:3] == ["Merge", "pull", "request"] and words[4:5] == ["from"] and len(words) == 6
+    return words[3].removeprefix("#") if is_merge else ""
 
 
 class FileChange(NamedTuple):

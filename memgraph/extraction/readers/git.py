@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import subprocess
 import tempfile
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime, parsedate_tz
+from email.utils import parsedate_tz
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -31,7 +29,7 @@ from memgraph.extraction.readers.commits import (
     persons,
     tagged,
 )
-from memgraph.extraction.readers.source import FileReader, SourceRecord, lines, opened, project_of
+from memgraph.extraction.readers.source import FileReader, SourceRecord, opened, project_of, text_lines, without_ansi
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.results.tasks import MAX_FILES, GitState
 from memgraph.text import lazy_re as re
@@ -417,33 +415,23 @@ def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelli
     return f"commit {sha[:12]}: no date that can be read"
 
 
-MAX_LINE_BYTES = 64 * 1024
-_MAX_AUTHOR_BYTES = 1_000
-MAX_COMMIT_BYTES = 4 * 1024 * 1024
-_COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
+_MAX_LINE_BYTES = 64 * 1024
+_MAX_COMMIT_CHARS = 4 * 1024 * 1024
+_COMMIT = re.compile(r"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
 """A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
-_AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<([^>]*)>(?: (\d{1,19} [+-]\d{4,6}))?)?")
+_AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]{0,1000})(?:<([^>]{0,1000})>(?: (\d{1,19} [+-]\d{4,6}))?)?")
 _SAVED_STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
-_ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d))?\s*(Z|[+-]\d\d:?\d\d)?")
-_COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
-_ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
-_ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
 
 class SavedGitLogReader(FileReader):
     """Reads the text of ``git log --name-status``, in git's default or ISO dates.
 
-    Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets
-    of the commits (8 bytes each), then commit by commit from the oldest. A log saved with ``--reverse`` is recognised by
-    its dates.
+    Parents, children, refs, notes, colours and changes (``-p``) may be in it; messages and paths are held in memory. A log saved with
+    ``--reverse`` is recognised by its dates.
     """
 
     kind = "gitlog"
-
-    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        super().__init__(path, project_id=project_id)
-        self._oldest = ""
-        self._people: dict[Spelling, str] = {}
+    _oldest = ""
 
     @property
     def source_id(self) -> str:
@@ -453,14 +441,13 @@ class SavedGitLogReader(FileReader):
         """
         if not self._oldest:
             with opened(self.path) as (stream, _):
-                offsets = self._offsets(stream)
-                self._oldest = _sha_at(stream, offsets[0]) if offsets else ""
+                self._oldest = next((one.sha for one in self._saved(stream)), "")
         return f"gitlog:{self.project_id}:{self._oldest or 'empty'}"
 
     def count(self) -> int | None:
         """Return the number of commits."""
         with opened(self.path) as (stream, _):
-            return len(self._offsets(stream))
+            return len(self._saved(stream))
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per group of commits; see `Reader.records`.
@@ -469,96 +456,77 @@ class SavedGitLogReader(FileReader):
         was rewritten, and all of it is read again.
         """
         with opened(self.path) as (stream, problem):
-            offsets = self._offsets(stream)
-            done = self._done(stream, offsets, cursor or "")
-            start = (cursor or "") if done else ""
-            if problem:
-                yield SourceRecord(None, start, 0, problem)
-            recent = RecentCommits()
-            for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
-                earlier = _commit_at(stream, offset, {})
-                if isinstance(earlier, Commit):
-                    recent.add(earlier)
-            commits = (
-                (_commit_at(stream, offset, self._people), f"{_sha_at(stream, offset)}@{index}")
-                for index, offset in enumerate(offsets[done:], start=done)
-            )
-            yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
+            saved = self._saved(stream)
+        sha, _, number = (cursor or "").partition("@")
+        last = int(number) if number.isdecimal() and len(number) < 13 else len(saved)
+        done = last + 1 if last < len(saved) and saved[last].sha == sha else 0
+        start = (cursor or "") if done else ""
+        if problem:
+            yield SourceRecord(None, start, 0, problem)
+        people = persons((one.author, one.address) for one in saved)
+        recent = RecentCommits()
+        for one in saved[max(0, done - RECENT_COMMITS) : done]:
+            if isinstance(earlier := one.commit({}), Commit):
+                recent.add(earlier)
+        commits = ((one.commit(people), f"{one.sha}@{index}") for index, one in enumerate(saved[done:], start=done))
+        yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
 
-    def _offsets(self, stream: IO[bytes]) -> array[int]:
-        """Return the offsets of the commits, oldest first."""
-        stream.seek(0)
-        offsets = array("Q")
-        authors: list[Spelling] = []
-        offset = 0
+    def _saved(self, stream: IO[bytes]) -> list[_Saved]:
+        """Return the commits of a log, oldest first."""
+        saved: list[_Saved] = []
         has_content = False
-        for line, after in _plain_lines(stream):
-            if _COMMIT.match(line):
-                offsets.append(offset)
-            elif match := _AUTHOR.match(line[:_MAX_AUTHOR_BYTES].decode("utf-8", errors="replace")):
-                authors.append((match[1].strip(), match[2] or ""))
+        for line in map(without_ansi, text_lines(stream, _MAX_LINE_BYTES)):
+            if match := _COMMIT.match(line):
+                saved.append(_Saved(match[1]))
+            elif saved:
+                saved[-1].add(line)
             has_content = has_content or bool(line.strip())
-            offset = after
-        if has_content and not offsets:
+        if has_content and not saved:
             problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
             raise SourceError(problem, path=self.path)
-        if len(offsets) > 1:
-            first, last = _commit_at(stream, offsets[0], {}), _commit_at(stream, offsets[-1], {})
-            if not (isinstance(first, Commit) and isinstance(last, Commit) and first.when < last.when):
-                offsets.reverse()
-                authors.reverse()
-        self._people = persons(authors)
-        return offsets
-
-    def _done(self, stream: IO[bytes], offsets: array[int], cursor: str) -> int:
-        sha, _, number = cursor.partition("@")
-        index = int(number) if number.isdecimal() and len(number) < 13 else len(offsets)
-        return index + 1 if index < len(offsets) and _sha_at(stream, offsets[index]) == sha else 0
+        first, last = (_date(saved[place].date) for place in (0, -1)) if saved else (None, None)
+        return saved if first and last and first < last else saved[::-1]
 
 
-def _plain_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield (line without colours, offset after it in what is read); lines over the limit are truncated."""
-    for after, raw, _ in lines(stream, MAX_LINE_BYTES):
-        line = raw.removeprefix(codecs.BOM_UTF8)
-        yield _COLOUR.sub(b"", line) if b"\x1b" in line else line, after
+@dataclass(slots=True)
+class _Saved:
+    """A commit of a saved log, while its lines are read."""
 
+    sha: str
+    author: str = ""
+    address: str = ""
+    date: str = ""
+    message: list[str] = field(default_factory=list)
+    files: list[FileChange] = field(default_factory=list)
+    is_head: bool = True
+    is_message: bool = False
+    left: int = _MAX_COMMIT_CHARS
 
-def _sha_at(stream: IO[bytes], offset: int) -> str:
-    stream.seek(offset)
-    match = _COMMIT.match(next(_plain_lines(stream), (b"", 0))[0])
-    return match[1].decode() if match else ""
-
-
-def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -> Commit | str:
-    """Read the commit at `offset`; a string is the reason why it cannot be read."""
-    sha = _sha_at(stream, offset)
-    author, address, date, read = "", "", "", 0
-    message: list[str] = []
-    files: list[FileChange] = []
-    is_head, is_message = True, False
-    for raw, _ in _plain_lines(stream):
-        read += len(raw)
-        if _COMMIT.match(raw) or read > MAX_COMMIT_BYTES:
-            break
-        line = raw.decode("utf-8", errors="replace")
+    def add(self, line: str) -> None:
+        """Add the next line."""
         is_blank = not line.strip()
-        if is_head:
-            is_head, is_message = not is_blank, is_blank
+        self.left -= len(line)
+        if self.is_head:
+            self.is_head, self.is_message = not is_blank, is_blank
             if match := _AUTHOR.match(line):
-                author, address, date = match[1].strip(), match[2] or "", match[3] or date
+                self.author, self.address, self.date = match[1].strip(), match[2] or "", match[3] or self.date
             elif line.startswith(("Date:", "AuthorDate:")):
-                date = line.partition(":")[2].strip()
-        elif is_message and (is_blank or line.startswith("    ")):
-            message.append(line[4:])
+                self.date = line.partition(":")[2].strip()
+        elif self.is_message and (is_blank or line.startswith("    ")):
+            self.message += [line[4:]] if self.left > 0 else []
         else:  # notes and changes may be indented, too
-            is_message = False
-            if match := _SAVED_STATUS.fullmatch(line):
+            self.is_message = False
+            if self.left > 0 and (match := _SAVED_STATUS.fullmatch(line)):
                 paths = [_unquoted(path) for path in match[2].split("\t", 1)]
-                files.append(FileChange(match[1], paths[-1], paths[0] if match[1] in "RC" else ""))
-    if (when := _date(date)) is None:
-        said = f" “{date[:60]}”" if date else ""
-        return f"commit {sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
-    return Commit(sha, people.get((author, address), author), when, "\n".join(message), tuple(files))
+                self.files.append(FileChange(match[1], paths[-1], paths[0] if match[1] in "RC" else ""))
+
+    def commit(self, people: Mapping[Spelling, str]) -> Commit | str:
+        """Return the commit, or the reason why it cannot be read."""
+        if (when := _date(self.date)) is None:
+            said = f" “{self.date[:60]}”" if self.date else ""
+            return f"commit {self.sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
+        author = people.get((self.author, self.address), self.author)
+        return Commit(self.sha, author, when, "\n".join(self.message), tuple(self.files))
 
 
 def _date(text: str) -> datetime | None:
@@ -567,22 +535,21 @@ def _date(text: str) -> datetime | None:
         seconds, _, zone = text.partition(" ")
         if seconds.isdecimal() and zone.lstrip("+-").isdecimal() == bool(zone):
             return datetime.fromtimestamp(int(seconds), UTC)
-        if match := _ISO.fullmatch(text):  # in the form that `parsedate_tz` reads
-            day = format_datetime(datetime.fromisoformat(f"{match[1]} {match[2] or '00:00:00'}")).rpartition(" ")[0]
-            text = f"{day} {(match[3] or 'Z').replace(':', '').replace('Z', '+0000')}"
-        read = parsedate_tz(text)
-        return None if read is None else datetime(*read[:6], tzinfo=UTC) - timedelta(seconds=read[9] or 0)
+        if read := parsedate_tz(text):
+            return datetime(*read[:6], tzinfo=UTC) - timedelta(seconds=read[9] or 0)
+        moment = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-"))
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
 
 def _unquoted(path: str) -> str:
     """Undo git's C-style quoting of unusual paths."""
-    if not (len(path) > 1 and path.startswith('"') and path.endswith('"')):
-        return path
-
-    def plain(match: re.Match[bytes]) -> bytes:
-        escape = match[1]
-        return bytes([int(escape, 8) & 255]) if escape.isdigit() else _ESCAPED.get(escape, escape)
-
-    return _ESCAPE.sub(plain, path[1:-1].encode()).decode("utf-8", errors="replace")
+    is_quoted = len(path) > 1 and path.startswith('"') and path.endswith('"')
+    with suppress(ValueError):
+        return (
+            path[1:-1].encode().decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")
+            if is_quoted
+            else path
+        )
+    return path

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import math
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memgraph.errors import SourceError
 from memgraph.extraction.components import is_sha
@@ -167,7 +167,7 @@ class _Log:
         self._failures: dict[str, tuple[_Failure, str | None, _Command]] = {}
         self._passed: dict[str, tuple[str, str | None]] = {}
         self.commit = ""
-        self._tools = [tool() for tool in _TOOLS]
+        self._tools = [_Seen(tool) for tool in _TOOLS]
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
         self._has_runner = self._is_incomplete = self._has_ended = self._has_passed = False
@@ -385,66 +385,74 @@ class _Failure:
     test: str = ""
 
 
-class _Tool:
-    """The failures in the output of a tool, recognised line by line, and what it prints about a test before or after it fails."""
+class _Tool(NamedTuple):
+    """How a tool prints failures, as patterns of lines. What follows a failure, or a line `about` a test, and is a `detail` is kept until a line `ends` it."""
 
-    def __init__(self) -> None:
-        self.open: _Failure | None = None
-        self._notes: dict[str, _Failure] = {}
-        self._left = _MAX_HELD_CHARS
-
-    def note(self, test: str) -> None:
-        """Keep the lines to come for a test, unless too many are held."""
-        self.open = self._notes.setdefault(test, _Failure("", "")) if len(self._notes) < _MAX_HELD_TESTS else None
-
-    def add(self, line: str) -> None:
-        """Add a line to the open failure or test, if there is one."""
-        if self.open is not None and len(line) <= self._left:
-            self._left -= len(line)
-            held = self.open.lines
-            if len(held) < _MAX_LINES and sum(map(len, held)) < _MAX_FAILURE_CHARS:
-                held.append(line)
-
-    def taken(self, test: str) -> list[str]:
-        """Return and forget what was kept for a test."""
-        self.open = None
-        return self._notes.pop(test, _Failure("", "")).lines
-
-    def feed(self, line: str) -> _Failure | None:
-        """Return the failure named by a line, if any."""
-        raise NotImplementedError
+    failure: Callable[[re.Match[str], re.Match[str] | None], _Failure]
+    """Makes a failure of its line, and of the line of its context."""
+    fails: str
+    within: str = ""
+    """The context without which a line names no failure: it lasts for one failure, until it `ends`, or until the next one."""
+    lasts: Literal["once", "block", "file"] = "file"
+    about: str = ""
+    """Names the `test` whose output follows, before or after it is said to have failed."""
+    detail: str = "(?!)"
+    ends: str = ""
 
 
-_PLACE = re.compile(r"(.+?):(\d+)(?::\d+)?")
+_PYTEST = (
+    r"(?P<how>FAILED|ERROR) (?P<name>(?P<file>[^\s:]+\.py|[^:]{1,300}\.\w{1,10}(?=::))(?:::(?P<test>[^\[]+?(?:\[.*?\])?))?)"
+    r"(?: - (?P<said>.*))?$"
+)
+_TSC = r"(?P<file>[^\s(:][^(:]{0,400})(?:\((?P<line>\d+),\d+\):|:(?P<row>\d+):\d+ -) error (?P<code>TS\d{1,5}): (?P<said>.*)$"
+_CARGO_SUMS_UP = r"(?!error: (?:could not compile|aborting due to|test failed|\d+ targets? failed))"
+_NPM = r"npm (?:ERR!|error)(?: (?P<kept>%s))?$"
 
 
-def _place(text: str, ending: str = "") -> str:
-    """Return the file and line that a text is, perhaps with a column behind them; "" if it is no such place."""
-    match = _PLACE.fullmatch(text)
-    return f"{match[1]}:{match[2]}" if match and match[1].endswith(ending) else ""
+def _of_pytest(line: re.Match[str], _: re.Match[str] | None) -> _Failure:
+    title = f"{'Test' if line['how'] == 'FAILED' else 'Test set-up'} {line['name']} failed"
+    said = [line["said"]] if line["said"] else []
+    return _Failure(f"pytest {line['name']}", title, said, _test_of_pytest(line["name"]))
 
 
-class _Pytest(_Tool):
-    """The short summary names the failures; the sections before it contain the details (``E`` lines)."""
+def _of_tsc(line: re.Match[str], _: re.Match[str] | None) -> _Failure:
+    place = f"{line['file'].strip()}:{line['line'] or line['row']}"
+    return _Failure(f"tsc {place} {line['code']}", f"{place}: {line['code']}: {line['said']}", [line.string])
 
-    _SUMMARY = re.compile(
-        r"(FAILED|ERROR) ([^\s:]+\.py|[^:]{1,300}\.\w{1,10}(?=::))((?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
-    )
 
-    def feed(self, line: str) -> _Failure | None:
-        inside = line.strip("_")
-        if line.startswith("___") and line.endswith("___") and inside[:1] == inside[-1:] == " ":
-            self.note(inside[1:-1].removeprefix("ERROR at setup of ").removeprefix("ERROR at teardown of "))
-        elif match := self._SUMMARY.fullmatch(line):
-            name = f"{match[2]}{match[3]}"
-            said = self.taken(match[3].removeprefix("::").replace("::", "."))
-            title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {name} failed"
-            return _Failure(f"pytest {name}", title, [*said, match[4]] if match[4] else said, _test_of_pytest(name))
-        elif line.startswith("==="):
-            self.open = None
-        elif line.startswith(("E   ", ">  ")) or _place(line.partition(": ")[0], ".py"):
-            self.add(line)
-        return None
+def _of_rustc(line: re.Match[str], error: re.Match[str] | None) -> _Failure:
+    said, code = (error.string, error["code"] or "error") if error else ("", "")
+    return _Failure(f"rustc {code} {line['place']}", f"{line['place']}: {said}", [said, line.string])
+
+
+def _of_go_build(line: re.Match[str], _: re.Match[str] | None) -> _Failure:
+    return _Failure(f"go build {line['place']}", f"{line['place']}: {line['said']}", [line.string])
+
+
+def _of_jest(line: re.Match[str], file: re.Match[str] | None) -> _Failure:
+    name = f"{file['file'] if file else ''} {line['test']}"
+    return _Failure(f"jest {name}", name.replace(" ", ": ", 1), test=name)
+
+
+def _of_npm(line: re.Match[str], _: re.Match[str] | None) -> _Failure:
+    code = (line["kept"] or "").removeprefix("code ")
+    return _Failure(f"npm {code[:80]}", f"npm failed: {code}", [line["kept"] or ""])
+
+
+def _of_a_test(tool: str) -> Callable[[re.Match[str], re.Match[str] | None], _Failure]:
+    return lambda line, _: _Failure(f"{tool} {line['test']}", f"Test {line['test']} failed", test=line["test"])
+
+
+_TOOLS = (
+    _Tool(_of_pytest, _PYTEST, about=r"_{3,} (?:ERROR at (?:setup|teardown) of )?(?P<test>.+) _{3,}$", detail=r"E   |>  |.+\.py:\d+(?::\d+)?(?:: |$)", ends="==="),
+    _Tool(_of_tsc, _TSC),
+    _Tool(_of_a_test("cargo test"), r"test (?P<test>(?:(?! - ).)+)(?: - .*)? \.\.\. FAILED$", about=r"---- (?P<test>.+) stdout ----$", detail=r"(?!test |---- |failures:$).", ends="$"),
+    _Tool(_of_rustc, r"\s*--> (?P<place>.+?:\d+)(?::\d+)?$", _CARGO_SUMS_UP + r"error(?:\[(?P<code>E\d+)\])?: .", "once", detail=".", ends="$"),
+    _Tool(_of_a_test("go test"), r"\s*--- FAIL: (?P<test>\S+)", about=r"=== (?:RUN|CONT) +(?P<test>\S+)$", detail=r"\s+(?!---)(?P<kept>.+)"),
+    _Tool(_of_go_build, r"(?:vet: )?(?P<place>.+\.go:\d+)(?::\d+)?: (?P<said>.+)", r"# (?:\S+$|.*\[)", "block", ends=r"\S"),
+    _Tool(_of_jest, r"\s{0,4}● (?!Console$)(?P<test>.+)", r"\s*FAIL\s+(?:\S+ )?(?P<file>\S+\.\w+)(?: \([\d.]+ m?s\))?$", detail=r"\s+(?!● )(?P<kept>.+)", ends=r"\S"),
+    _Tool(_of_npm, _NPM % ".*", detail=_NPM % "(?!code ).*"),
+)  # fmt: skip
 
 
 def _test_of_pytest(name: str) -> str:
@@ -455,110 +463,53 @@ def _test_of_pytest(name: str) -> str:
     return f"{of}::{parts[-1]}{bracket}{parameters}" if parts else ""
 
 
-class _Tsc(_Tool):
-    """One line per error, plain or pretty."""
+class _Seen:
+    """What was printed of a tool so far."""
 
-    _ERROR = re.compile(r"([^\s(:][^(:]{0,400})(?:\((\d+),\d+\):|:(\d+):\d+ -) error (TS\d{1,5}): (.*)")
-
-    def feed(self, line: str) -> _Failure | None:
-        if not (match := self._ERROR.fullmatch(line)):
-            return None
-        place = f"{match[1].strip()}:{match[2] or match[3]}"
-        return _Failure(f"tsc {place} {match[4]}", f"{place}: {match[4]}: {match[5]}", [line])
-
-
-class _Cargo(_Tool):
-    """rustc errors, followed by their place; failed tests, whose output follows the list of them."""
-
-    _SUM = re.compile(r"could not compile|aborting due to|test failed|\d+ targets? failed")
-    _pending: _Failure | None = None
+    def __init__(self, tool: _Tool) -> None:
+        self._tool = tool
+        self._fails, self._within, self._about, self._detail, self._ends = (
+            re.compile(form) for form in (tool.fails, tool.within, tool.about or "(?!)", tool.detail, tool.ends)
+        )
+        self._open: list[str] | None = None
+        self._notes: dict[str, list[str]] = {}
+        self._context: re.Match[str] | None = None
+        self._left = _MAX_HELD_CHARS
 
     def feed(self, line: str) -> _Failure | None:
-        head, _, said = line.partition(": ")
-        code = head.removeprefix("error[").removesuffix("]") if head.startswith("error[E") else ""
-        if line.startswith("test ") and line.endswith(" ... FAILED"):
-            test = line.removeprefix("test ").removesuffix(" ... FAILED").partition(" - ")[0]
-            failure = self._notes[test] = _Failure(f"cargo test {test}", f"Test {test} failed", test=test)
+        """Return the failure named by a line, if any."""
+        tool = self._tool
+        if self._open is not None and (detail := self._detail.match(line)):
+            self._keep(detail.groupdict(line).get("kept", line))
+        elif tool.within and (context := self._within.match(line)):
+            self._context, self._open = context, None
+        elif (self._context or not tool.within) and (named := self._fails.match(line)):
+            failure, known = tool.failure(named, self._context), named.groupdict().get("test") or ""
+            failure.lines[:0] = self._notes.pop(known.replace("::", ".") if tool.failure is _of_pytest else known, [])
+            self._context = None if tool.lasts == "once" else self._context
+            self._open = failure.lines
+            if tool.about and failure.test:
+                self._notes[known] = failure.lines
             return failure
-        if line.startswith("---- ") and line.endswith(" stdout ----"):
-            self.open = self._notes.get(line.removeprefix("---- ").removesuffix(" stdout ----"))
-        elif (code or head == "error") and said and not self._SUM.match(said):
-            self.open = self._pending = _Failure(f"rustc {code or 'error'}", line, [line])
-        elif self._pending and line.lstrip().startswith("--> ") and (place := _place(line.strip()[4:])):
-            failure, self._pending = self._pending, None
-            failure.key, failure.title = f"{failure.key} {place}", f"{place}: {failure.title}"
-            self.add(line)
-            return failure
-        elif line.strip() and line != "failures:":
-            self.add(line)
-        elif self.open and self.open.lines:
-            self.open = self._pending = None
+        elif about := self._about.match(line):
+            is_full = about["test"] not in self._notes and len(self._notes) >= _MAX_HELD_TESTS
+            self._open = None if is_full else self._notes.setdefault(about["test"], [])
+        elif self._ends.match(line) and (line or self._open):
+            self._open = None
+            self._context = None if tool.lasts == "block" else self._context
         return None
 
-
-class _GoTest(_Tool):
-    """``--- FAIL:`` with indented lines after it, or before it with ``-v``; build errors."""
-
-    _is_building = False
-
-    def feed(self, line: str) -> _Failure | None:
-        words = line.split()
-        place, _, said = line.removeprefix("vet: ").partition(": ")
-        if words[:2] == ["---", "FAIL:"] and len(words) > 2:
-            self.open = _Failure(f"go test {words[2]}", f"Test {words[2]} failed", self.taken(words[2]), words[2])
-            return self.open
-        if line.startswith("=== ") and words[1:2] in (["RUN"], ["CONT"]) and len(words) == 3:
-            self.note(words[2])
-        elif line.startswith("# ") and (len(words) == 2 or "[" in line):
-            self._is_building, self.open = True, None
-        elif self._is_building and said and (place := _place(place, ".go")):
-            return _Failure(f"go build {place}", f"{place}: {said}", [line])
-        elif line.startswith((" ", "\t")) and not line.lstrip().startswith("---"):
-            self.add(line.strip())
-        else:
-            self.open, self._is_building = None, False
-        return None
-
-
-class _Jest(_Tool):
-    """``FAIL`` and a file, then a block for each failed test, which begins with a bullet."""
-
-    _FILE = re.compile(r"\s*FAIL\s+(?:\S+ )?(\S+\.\w+)(?: \([\d.]+ m?s\))?")
-    _file = ""
-
-    def feed(self, line: str) -> _Failure | None:
-        test = line.lstrip().removeprefix("● ")
-        if match := self._FILE.fullmatch(line):
-            self._file, self.open = match[1], None
-        elif self._file and "● " in line[:6] and test != line.lstrip():
-            name = f"{self._file} {test}"
-            self.open = _Failure(f"jest {name}", f"{self._file}: {test}", test=name) if test != "Console" else None
-            return self.open
-        elif line[:1].strip():
-            self.open = None
-        elif line.strip():
-            self.add(line.strip())
-        return None
-
-
-class _Npm(_Tool):
-    """A block of ``npm ERR!`` lines (``npm error`` in later versions) that starts with a code."""
-
-    def feed(self, line: str) -> _Failure | None:
-        if not line.startswith(("npm ERR!", "npm error")):
-            self.open = None
-            return None
-        said = line.removeprefix("npm ERR!").removeprefix("npm error").removeprefix(" ")
-        code = said.removeprefix("code ")
-        if self.open is None or code != said:
-            self.open = _Failure(f"npm {code[:80]}", f"npm failed: {code}", [said])
-            return self.open
-        if said.strip() and "_logs" not in said and not said.startswith(("A complete log of this run", "errno ")):
-            self.add(said)
-        return None
-
-
-_TOOLS = (_Pytest, _Tsc, _Cargo, _GoTest, _Jest, _Npm)
+    def _keep(self, line: str) -> None:
+        """Keep a line of the open failure or test, up to a limit."""
+        held = self._open
+        if (
+            held is not None
+            and len(line) <= self._left
+            and len(held) < _MAX_LINES
+            and sum(map(len, held)) < _MAX_FAILURE_CHARS
+        ):
+            self._left -= len(line)
+            held.append(line)
 
 
 _PRINTED_TAIL_CHARS = 2_000

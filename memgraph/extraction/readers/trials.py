@@ -44,7 +44,6 @@ _MAX_MESSAGES = 50_000
 _MAX_MISSED = 3
 _CONTEXT_CHARS = 600
 _DOCSTRING = re.compile(r'("""|\'\'\')\s*(.{1,2000}?)\s*\1', re.DOTALL)
-_TRIAL = re.compile(r"trial_(\d{1,6})")
 _STEP = re.compile(r"(Thought|Action|Observation) (\d{1,4}):\s*(.*)")
 _BOILERPLATE = "You have attempted to answer following question before and failed."
 _SECTIONS = ("CORRECT", "INCORRECT", "HALTED")
@@ -128,8 +127,9 @@ class AlfworldReader(FileReader):
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield a build per environment."""
-        match = _TRIAL.search(self.path.name)
-        trial = int(match[1]) if match else 0
+        _, mark, name = self.path.name.rpartition("trial_")
+        number = name.partition(".")[0]
+        trial = int(number) if mark and number.isdecimal() and len(number) < 7 else 0
         environments = document.value()
         if not isinstance(environments, list):
             raise SourceError("contains no array of environments", path=self.path)

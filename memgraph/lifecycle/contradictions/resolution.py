@@ -8,12 +8,14 @@ memory, stays in lists, and counts again if the newer one is forgotten or proves
 true is unknown.
 
 A later state of the same thing is no contradiction (`replaces`): the newer memory supersedes the older one, which is
-invalid from then on.
+invalid from then on. A fact whose own text states when it ends is retired then (`validate_facts`); ``invalid_at`` needs no
+run: it is compared with the clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -24,15 +26,19 @@ from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
 from memgraph.lifecycle.reconcile import linked_to
+from memgraph.lifecycle.run import Plan, TimeIsUp, View, added, carry_out, commits_by_task, never
 from memgraph.model.base import Name, checked
 from memgraph.model.events.memories import MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
 from memgraph.model.link import Link, in_order, since
 from memgraph.model.memory import EpisodicMemory, StoredMemory
-from memgraph.model.results.learning import Contradiction
-from memgraph.model.timestamps import days_between
+from memgraph.model.results.learning import Contradiction, TemporalResult
+from memgraph.model.timestamps import days_between, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
+from memgraph.text import lazy_re as re
+from memgraph.text.calendar import MONTHS, month_of, span
+from memgraph.text.sentences import split_sentences
 
 _LATER_DAYS = 1.0
 """Statements that are at least this far apart are about different times."""
@@ -213,3 +219,91 @@ def _linked(store: AgentMemoryStore, one_id: str, other_id: str) -> tuple[str, s
     raise InvalidInputError(
         f"does not contradict {one}; `memgraph contradictions list` shows what does", field="memory", value=other
     )
+
+
+# --- facts that end by themselves ---
+
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_MONTH = "|".join(dict.fromkeys([*MONTHS, "Sept", *(month[:3] for month in MONTHS)]))
+_END = re.compile(
+    r"\b(?:until|till|up to|through|valid to|(?:expires?|ends?)(?: on| in)?)\s+(?:the\s+)?(?:end\s+of\s+)?(?:"
+    r"(?P<iso>\d{4}-\d\d-\d\d)"
+    rf"|(?:(?P<day>{_DAY})\s+)?(?P<month>{_MONTH})\b\.?(?:\s+(?P<day_after>{_DAY})\b)?,?\s+(?P<year>\d{{4}})"
+    r"|(?P<year_alone>\d{4})(?=\s*(?:[.,;:!?)]|$)))(?![\w/.-]*\d)",
+    re.IGNORECASE,
+)
+_NO_END = re.compile(
+    r"\b(?:was|were|had|did|been|used to|since|not|never|no|cannot|nor|neither|without)\b|n['’]t\b", re.IGNORECASE
+)
+"""What makes of an end a past state or a beginning: “was down until”, “not available until”."""
+STATED = "its own end has passed: the text says until when it holds"
+"""The reason given when a fact is invalidated."""
+_BATCH = 1_000
+
+
+def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> TemporalResult:
+    """Retire facts whose own text states an end that has passed, a thousand at a time while there is time. Idempotent; `revalidate` undoes it.
+
+    Age alone retires nothing, and a pinned fact stays and is counted: the user who pinned it decides.
+    """
+    total = TemporalResult()
+    with store.reader.frozen():
+        index = store.reader.index
+        lasting = store.reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
+        ids = [index.ids.names[slot] for slot in np.flatnonzero(lasting).tolist()]
+    for start in range(0, len(ids), _BATCH):
+        if is_time_up():
+            return total.model_copy(update={"complete": False})
+        total = added(total, carry_out(store, partial(_expired, ids=ids[start : start + _BATCH])).result)
+    return total
+
+
+def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
+    """Plan to invalidate expired facts."""
+    stating = [(row, end) for row in view.reader.rows(ids) if (end := _end_of(row)) is not None]
+    over = [(row, end) for row, end in stating if end <= view.now]
+    ending = [(row, end) for row, end in over if not row.get("is_pinned", False)]
+    result = TemporalResult(looked_at=len(stating), expired=len(ending), ended_but_pinned=len(over) - len(ending))
+    events = ((row.get("task_id"), [ended(row["id"], end, STATED, view.now)]) for row, end in ending)
+    return Plan(result, commits_by_task(events))
+
+
+def _end_of(row: Row) -> str | None:
+    """Return the end that the text of a fact states; None if it states none, or if the fact was changed after that end."""
+    changed_at = row["updated_at"] if row["updated_at"] > row["created_at"] else ""
+    said_at = max(row["occurred_at"], row.get("valid_at", ""), changed_at)
+    return None if "invalid_at" in row else stated_end(row["content"], said_at)
+
+
+def stated_end(text: str, recorded_at: str) -> str | None:
+    """Return the first moment at which a text no longer holds by its own words, or None if it states no end.
+
+    The named day, month or year is the last one in which it holds, in UTC; of several the latest counts.
+
+    A fact that is retired too early is lost to recall. So every sentence must state an end, it must be an unambiguous day,
+    month or year (03/04/2026 is not), and lie after the fact was recorded: an earlier one is history and stays true.
+    """
+    ends = []
+    for sentence in filter(None, (part.strip() for part in split_sentences(text, "end"))):
+        found = [end for end in _ends(sentence) if end > recorded_at]
+        if not found:
+            return None
+        ends.append(max(found))
+    return max(ends, default=None)
+
+
+def _ends(sentence: str) -> Iterator[str]:
+    """Yield the moments after the days, months or years that a sentence names as ends."""
+    for match in _END.finditer(sentence):
+        if _NO_END.search(sentence[: match.start()]):
+            continue
+        year, month, day = (match["iso"] or "").split("-") if match["iso"] else _named(match)
+        found = span(int(year), int(month) if month else None, int(day) if day else None)
+        if found is not None:
+            yield to_iso(found[1])
+
+
+def _named(match: re.Match[str]) -> tuple[str, str, str]:
+    """Return the year, month and day of a date in words; "" for what it does not name."""
+    day = (match["day"] or match["day_after"] or "").rstrip("stndrh")
+    return match["year"] or match["year_alone"], str(month_of(match["month"])) if match["month"] else "", day

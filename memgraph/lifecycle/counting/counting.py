@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.counting.changes import Changes
-from memgraph.lifecycle.counting.outcomes import Outcomes
+from memgraph.lifecycle.counting.changes import Changes, Outcomes
 from memgraph.lifecycle.counting.records import (
     HOT_SPOT,
     LEAST_SHARE,

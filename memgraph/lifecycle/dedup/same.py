@@ -24,6 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from memgraph.extraction.error_text import HEX, TIME
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE, PIN_SOURCE
 from memgraph.lifecycle.episodes import task_of
@@ -39,19 +40,14 @@ Words = tuple[str, ...]
 
 _KEPT = 1 << 14
 """Texts whose words are cached: one is compared with many."""
-_SIGNS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "−": "-", "﹣": "-", "－": "-"})
-_MINUS = re.compile(r"(?<!\S)[-–—]\s{0,4}(?=\.?\d)|(?<![\w\s)\]])[–—](?=\.?\d)")
-"""A minus before a number, whichever dash it is written with. It may stand alone."""
+_SIGNS = str.maketrans({"’": "'", "‘": "'"} | dict.fromkeys("‐‑−﹣－–", "-"))
 _FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
 """The current folder or the one above, which stand alone; a full stop ends a sentence."""
-_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_)(?=[^\s*_])((?:(?!\1)[^*]){1,1000})(?<=[^\s*_])\1(?![\w*])")
-_LINK = re.compile(r"\[([^\]\n]{1,200})\]\(([^)\s]{1,400})\)")
 _PIECE = re.compile(
     r"[!=<>]=+|[=-]>"
-    r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
+    r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—]|(?<=\d)[,:](?=\d))+"
 )
-_NOT_A_WORD = re.compile(r"[-.!'*_~]*[-!'*_~]$")
+_SIGNS_ALONE = "-.!'*_~#>+•"
 _CODE = re.compile(
     r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
     r"|^-{1,2}[^\W\d]"  # options: -v is not -V
@@ -61,7 +57,6 @@ _CODE = re.compile(
 """A word in which case matters, because it is code."""
 _QUESTION = "?"
 _ARTICLE_OR_NAME = "A"
-_POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
 _DERIVED = re.compile(r"[a-z]{3}([oe]r|ion|al|ity|ities|ment|ness|[ae]nce|is[mt]|ive|[ai]ble|ous)s?$")
 """The ending of a derived word, as opposed to an inflected one."""
 _SILENT = frozenset({"a", "an", "the", "please"})
@@ -94,20 +89,19 @@ def plain_words(text: str) -> Words:
 def pieces(text: str) -> list[str]:
     """Return a text's words and operators as they are written."""
     text = unicodedata.normalize("NFC", text).translate(_SIGNS)
-    text = _LINK.sub(r"\1 \2", _MINUS.sub("-", _BULLET.sub(" ", text)))
-    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
     return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
 
 
 def _trimmed(piece: str) -> Iterator[str]:
-    """Yield a piece without the punctuation around it, and its question mark."""
-    word = piece.lstrip("'")
-    bare = word.rstrip(".!?'")
+    """Yield a piece without the punctuation and emphasis around it, and its question mark."""
+    plain = piece.lstrip("*")
+    word = (plain if plain[:1].isalnum() else piece).lstrip("'")
+    bare = word.rstrip(".!?'*")
     if bare.startswith("...") and not bare.lstrip(".").startswith(("/", "\\")):  # an ellipsis
         bare = bare.lstrip(".")
     if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
         bare = f"{bare}..."
-    if bare and not _NOT_A_WORD.match(bare):
+    if bare.strip(_SIGNS_ALONE) or bare.endswith("."):
         yield bare
     if _QUESTION in word[len(bare) :]:
         yield _QUESTION
@@ -137,7 +131,7 @@ def words_of(text: str) -> list[str]:
 
 def fact_word(word: str) -> str:
     """Return a word without inflection. Words that are derived from one stem differ: an operator is no operation."""
-    word = _POSSESSIVE.sub("", word)
+    word = word[:-1] if word.endswith("s'") else word.removesuffix("'s")
     if not (word.isascii() and word.isalpha() and word.islower() and len(word) <= _LONGEST_STEMMED):
         return word
     stem, found = (analyse(word) or [word])[0], _DERIVED.search(word)
@@ -242,11 +236,6 @@ RESTRICTS = re.compile(
 """A word that restricts or revokes what the text says without it."""
 _FRAME = 0.6
 """Texts that share this much of their words are one frame: what each has in it is a value of its own."""
-_VARIES = re.compile(
-    r"\b\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?z?)?\b|\b\d\d:\d\d:\d\d\b|\b0x[0-9a-f]{1,40}\b",
-    re.IGNORECASE,
-)
-"""What differs between two reports of one failure: when it happened, and addresses in memory."""
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip
@@ -268,7 +257,9 @@ def same(one: AgentMemory, other: AgentMemory, *, loosely: bool = False) -> bool
         return False
     text, other_text = one.content, other.content
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
-        text, other_text = _VARIES.sub("·", text), _VARIES.sub("·", other_text)
+        text, other_text = (
+            HEX.sub("·", TIME.sub("·", one)) for one in (text, other_text)
+        )  # what two reports differ in
     if states_the_same(text, other_text):
         return True
     are_commits = all(getattr(memory, "git_commit", None) for memory in (one, other))

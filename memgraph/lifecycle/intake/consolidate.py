@@ -21,13 +21,13 @@ from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
 from memgraph.lifecycle.lessons import builds_since, compress
 from memgraph.lifecycle.reconcile import linked_to
 from memgraph.lifecycle.run import (
-    PacedEmbedding,
     RunUsage,
     TimeLimit,
     Timer,
     counts_of,
     report_budget,
     reported,
+    vectors_in_time,
     vectors_of,
 )
 from memgraph.model.base import Callback, checked, checked_list
@@ -86,7 +86,6 @@ class ConsolidationPipeline:
         self._config = config or ConsolidationConfig(compression_cycle_interval=every)
         self._unfinished: dict[str, ExtractionResult] = {}
         self._timer = timer
-        self._paced = PacedEmbedding(timer)
         self.usage = RunUsage(lambda: (self._embedder, self._extractor))
 
     @property
@@ -292,7 +291,7 @@ class ConsolidationPipeline:
             if memory.embedding is None and memory.source not in RECORD_SOURCES
         ]
         began, texts = self._timer(), [build.candidates[place].memory.content for build, place in lacking]
-        vectors = self._paced.embed(embedder, texts, limit)
+        vectors = vectors_in_time(embedder, texts, limit, self._timer)
         text_s = (self._timer() - began) / max(1, len(vectors))
         for (build, place), vector in zip(lacking, vectors, strict=False):
             build.candidates[place] = with_fields(build.candidates[place], {"embedding": vector})

@@ -12,7 +12,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described
-from memgraph.lifecycle.dedup.merge import united
+from memgraph.lifecycle.dedup.near_duplicates import united
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, redacted, settle
 from memgraph.lifecycle.run import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated

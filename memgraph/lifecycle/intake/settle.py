@@ -22,8 +22,16 @@ import numpy as np
 from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
-from memgraph.lifecycle.dedup.merge import SAME_TEXT, merge_write, merged
-from memgraph.lifecycle.dedup.near_duplicates import EQUAL, equal_memories, match, merge_copies_of, of_scope
+from memgraph.lifecycle.dedup.near_duplicates import (
+    EQUAL,
+    SAME_TEXT,
+    equal_memories,
+    match,
+    merge_copies_of,
+    merge_write,
+    merged,
+    of_scope,
+)
 from memgraph.lifecycle.dedup.same import is_equal, same
 from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryLinked

@@ -141,8 +141,7 @@ class ContradictionResult(Model):
 PROPOSED = "proposed"
 REJECTED = "rejected"
 UNCONVINCING = "little confidence and no use"
-LAPSED = "too few of the builds that it worked in are left; it was in force"
-LAPSED_PROPOSAL = "too few of the builds that it worked in are left; it waited for approval"
+LAPSED = "too few of the builds that it worked in are left"
 """Why a procedure is archived: it waits for approval; the user rejected it; it was never successful; or its evidence was forgotten
 or deleted. If that evidence is restored, the procedure is in force, or waits, as before."""
 
@@ -351,12 +350,11 @@ class FeedbackResult(Model):
 
 
 class TemporalResult(Model):
-    """Temporal validation: facts in force that state their own end, and open contradictions."""
+    """Temporal validation: facts in force that state their own end."""
 
     looked_at: Count = 0
     expired: Count = 0
-    replaced: Count = 0
-    """Facts that are invalid since their stated end; that a newer one supersedes because its validity has begun."""
+    """Facts that are invalid since their stated end."""
     ended_but_pinned: Count = 0
     """Facts that stay although their stated end has passed, because they are pinned."""
     complete: bool = True

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle.dedup.merge import merged
+from memgraph.lifecycle.dedup.near_duplicates import merged
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
 from memgraph.model.relevance import ForgettingCurveConfig
 

@@ -20,7 +20,7 @@ from memgraph.extraction.rules.sessions import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.index import indexed_text
-from memgraph.lifecycle.contradictions.temporal import stated_end
+from memgraph.lifecycle.contradictions.resolution import stated_end
 from memgraph.lifecycle.episodes import when
 from memgraph.lifecycle.intake import observations
 from memgraph.model.base import MAX_CONTENT_CHARS

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.lifecycle import sleep
-from memgraph.lifecycle.contradictions.temporal import STATED, stated_end, validate_facts
+from memgraph.lifecycle.contradictions.resolution import STATED, stated_end, validate_facts
 
 SAID = "2026-02-01T09:00:00.000Z"
 
@@ -112,21 +111,6 @@ def test_each_write_scope_has_its_own_commit(store: Any, clock: Any) -> None:
     clock.set("2026-04-02")
     assert validate_facts(store).expired == 6
     assert not listed(store)
-
-
-def test_a_newer_fact_supersedes_once_it_becomes_valid(store: Any, clock: Any) -> None:
-    older = fact(store, "The port of the billing service is 8080", trust_class="user")
-    newer = fact(store, "The port of the billing service is 9090", trust_class="user", valid_at="2026-03-01")
-    sleep(store)
-    assert [link.relation for link in store.links(newer)] == ["CONTRADICTS"]
-    clock.set("2026-02-20")
-    assert validate_facts(store).replaced == 0
-    clock.set("2026-03-02")
-    assert sleep(store).phases[0].counts["replaced"] == 1
-    assert {memory.id for memory in store.list_memories(state="superseded")} == {older}
-    store.unsupersede(older)
-    clock.set("2026-03-03")
-    assert sleep(store).phases[0].counts["replaced"] == 0  # somebody has thought otherwise
 
 
 def test_it_stops_when_the_time_is_up(open_store: Callable[..., Any], clock: Any) -> None:

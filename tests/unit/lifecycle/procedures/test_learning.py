@@ -18,7 +18,7 @@ from memgraph.lifecycle.procedures import (
     reject_proposal,
     reopen_proposal,
 )
-from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, UNCONVINCING
+from memgraph.model.results.learning import LAPSED, UNCONVINCING
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
 
@@ -109,18 +109,6 @@ class TestLearned:
         made = store.get_memory(list_proposals(store)[0].id)
         assert (made.privacy_tier, made.trust_class, made.project_id) == ("private", "web", "shop")
 
-    def test_a_text_of_an_earlier_release_loses_what_helped_against_errors(self, store: Store, proposed: Any) -> None:
-        approve_proposal(store, proposed.id)
-        told = store.get_memory(proposed.id).content
-        errors = [{"error": "KeyError", "fix": "ask the customer"}]
-        store.update_memory(
-            proposed.id, content=f"{told} If “KeyError” comes up: ask the customer.", common_errors=errors
-        )
-        learn(store, solved(4))
-        learn_procedures(store)
-        made = store.get_memory(proposed.id)
-        assert (made.content, made.common_errors) == (told, [])
-
 
 class TestAgain:
     def test_an_unchanged_store_is_not_written(self, store: Store, proposed: Any) -> None:
@@ -147,7 +135,7 @@ class TestAgain:
     def test_a_proposal_with_forgotten_evidence_lapses(self, store: Store, proposed: Any) -> None:
         store.suppress(store.get_memory(proposed.id).supporting_memory_ids[0])
         assert learn_procedures(store).retired == 1
-        assert store.get_memory(proposed.id).archive_reason == LAPSED_PROPOSAL
+        assert store.get_memory(proposed.id).archive_reason == LAPSED
         assert list_proposals(store, state=None) == []
         assert not learn_procedures(store).retired
 
@@ -225,7 +213,9 @@ class TestWithdrawn:
         assert not any(learn_procedures(store).model_dump(exclude={"complete"}).values())
 
         store.unsuppress(before.supporting_memory_ids[0])
-        assert learn_procedures(store).brought_into_force == 1
+        assert learn_procedures(store).proposed == 1
+        assert recalled(store) == []
+        approve_proposal(store, proposed.id)
         after = store.get_memory(proposed.id)
         assert (after.content, after.trigger_pattern, after.steps) == (before.content, before.trigger_pattern, STEPS)
         assert after.supporting_memory_ids == before.supporting_memory_ids
