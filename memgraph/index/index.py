@@ -16,7 +16,7 @@ from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTIO
 from memgraph.index.entity_names import Aliases, Naming, phrases_of
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE
+from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE, Role, fields_with
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
@@ -162,6 +162,9 @@ class Index:
             if change.table == "Memory":
                 if change.new is None:
                     self.remove(str(change.key))
+                elif is_use(change):
+                    self.touch(change.new)
+                    self.changed += 1
                 else:
                     rows.append(change.new)
         self._put(rows, texts_of(changes) if texts is None else texts)
@@ -198,14 +201,12 @@ class Index:
             self._put_texts(self.ids.codes(texts), list(texts.values()))
         self.changed += len(rows)
 
-    def touch(self, memory_id: str, *, access_count: int, accessed_at: str, anchor: float, anchored_at: str) -> None:
-        """Apply an access before its commit."""
-        slot = self.ids.find(memory_id)
+    def touch(self, row: Row) -> None:
+        """Apply the use of a memory that its row states."""
+        slot = self.ids.find(row["id"])
         if slot >= 0:
-            self.column("access_count")[slot] = access_count
-            self.column("accessed_days")[slot] = epoch_days(accessed_at)
-            self.column("anchor")[slot] = anchor
-            self.column("anchored_days")[slot] = epoch_days(anchored_at)
+            for name, value in _use_of(row).items():
+                self._columns[name][slot] = value
 
     def supporting_ids(self, memory_id: str) -> list[str]:
         """Return the ids of the live memories that support this one, sorted."""
@@ -265,14 +266,11 @@ class Index:
             "vector_row": place if self.vector_model in (None, made_by) else -1,
             "vector_model": self._scope("model", made_by),
             "vector_place": place,
-            "access_count": row.get("access_count", 0),
-            "anchor": row["relevance_anchor"],
-            "anchored_days": epoch_days(row["relevance_at"]),
+            **_use_of(row),
             "floor": row.get("floor", 0.0),
             "confidence": row.get("confidence", 0.0),
             "occurred_days": epoch_days(row["occurred_at"]),
             "created_days": epoch_days(row["created_at"]),
-            "accessed_days": epoch_days(row["last_accessed_at"]) if "last_accessed_at" in row else -NEVER,
             "invalid_days": epoch_days(row["invalid_at"]) if "invalid_at" in row else NEVER,
             "seq": row.get("seq", 0),
         }
@@ -364,6 +362,7 @@ class Index:
 _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
+_USE = fields_with(Role.USE)
 """Fields from which postings, mentions and agents are derived."""
 Weighted = list[tuple[str, int]]
 
@@ -414,6 +413,26 @@ def texts_of(changes: Iterable[Change]) -> dict[str, Text]:
         str(change.key): text_of(change.new)
         for change in changes
         if change.table == "Memory" and change.new and (change.old is None or has_other_text(change.old, change.new))
+    }
+
+
+def is_use(change: Change) -> bool:
+    """Return whether nothing but the use of a memory changed."""
+    old, new = change.old, change.new
+    if change.table != "Memory" or not old or not new or old == new:
+        return False
+    return {name: old[name] for name in old if name not in _USE} == {
+        name: new[name] for name in new if name not in _USE
+    }
+
+
+def _use_of(row: Row) -> Row:
+    """Return the columns that recall changes."""
+    return {
+        "access_count": row.get("access_count", 0),
+        "accessed_days": epoch_days(row["last_accessed_at"]) if "last_accessed_at" in row else -NEVER,
+        "anchor": row["relevance_anchor"],
+        "anchored_days": epoch_days(row["relevance_at"]),
     }
 
 
