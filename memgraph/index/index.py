@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -438,7 +439,7 @@ def _use_of(row: Row) -> Row:
 
 def has_other_text(old: Row, new: Row) -> bool:
     """Return whether postings, mentions or agents of two rows may differ."""
-    return any(old.get(name) != new.get(name) for name in _TEXT_FIELDS)
+    return any(map(ne, map(old.get, _TEXT_FIELDS), map(new.get, _TEXT_FIELDS)))
 
 
 def phrase_of(name: str | None) -> str | None:
