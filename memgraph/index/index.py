@@ -363,8 +363,8 @@ class Index:
 _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
-_USE = fields_with(Role.USE)
 """Fields from which postings, mentions and agents are derived."""
+_USE = fields_with(Role.USE)
 Weighted = list[tuple[str, int]]
 
 
