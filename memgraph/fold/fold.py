@@ -106,7 +106,9 @@ def digest_after(digest: int, changes: Iterable[Change]) -> int:
 
 def _share(table: str, key: Key, row: Row) -> int:
     if table == "Memory":
-        kept: Row = {name: value for name, value in row.items() if name not in _LEFT_OUT}
+        kept = dict(row)
+        for name in _LEFT_OUT:
+            kept.pop(name, None)
     elif table in EXPLICIT_RELATIONS:
         kept = {**row, "source_id": key[0], "target_id": key[1]}
     else:

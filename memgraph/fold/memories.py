@@ -141,7 +141,7 @@ def _accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> N
     for effect in payload.accesses:
         row = workspace.get("Memory", effect.id)
         if row is not None:
-            workspace.put("Memory", effect.id, {**row, **effect.model_dump()})
+            workspace.put("Memory", effect.id, {**row, **vars(effect)})
 
 
 def _replace(workspace: Workspace, old: Row, new: Row) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from memgraph.index.arrays import MAX_WEIGHT, Multimap, Names, Sequences
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
 from memgraph.model.ids import canonical_name, without_title
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE
+from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE, Role, fields_with
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
@@ -130,6 +131,9 @@ class Index:
             if change.table == "Memory":
                 if change.new is None:
                     self.remove(str(change.key))
+                elif is_use(change):
+                    self.touch(change.new)
+                    self.changed += 1
                 else:
                     rows.append(change.new)
         self._put(rows, texts_of(changes) if texts is None else texts)
@@ -166,14 +170,12 @@ class Index:
             self._put_texts(self.ids.codes(texts), list(texts.values()))
         self.changed += len(rows)
 
-    def touch(self, memory_id: str, *, access_count: int, accessed_at: str, anchor: float, anchored_at: str) -> None:
-        """Apply an access before its commit."""
-        slot = self.ids.find(memory_id)
+    def touch(self, row: Row) -> None:
+        """Apply the use of a memory that its row states."""
+        slot = self.ids.find(row["id"])
         if slot >= 0:
-            self.column("access_count")[slot] = access_count
-            self.column("accessed_days")[slot] = epoch_days(accessed_at)
-            self.column("anchor")[slot] = anchor
-            self.column("anchored_days")[slot] = epoch_days(anchored_at)
+            for name, value in _use_of(row).items():
+                self._columns[name][slot] = value
 
     def supporting_ids(self, memory_id: str) -> list[str]:
         """Return the ids of the live memories that support this one, sorted."""
@@ -233,14 +235,11 @@ class Index:
             "vector_row": place if self.vector_model in (None, made_by) else -1,
             "vector_model": self._scope("model", made_by),
             "vector_place": place,
-            "access_count": row.get("access_count", 0),
-            "anchor": row["relevance_anchor"],
-            "anchored_days": epoch_days(row["relevance_at"]),
+            **_use_of(row),
             "floor": row.get("floor", 0.0),
             "confidence": row.get("confidence", 0.0),
             "occurred_days": epoch_days(row["occurred_at"]),
             "created_days": epoch_days(row["created_at"]),
-            "accessed_days": epoch_days(row["last_accessed_at"]) if "last_accessed_at" in row else -NEVER,
             "invalid_days": epoch_days(row["invalid_at"]) if "invalid_at" in row else NEVER,
             "seq": row.get("seq", 0),
         }
@@ -333,6 +332,7 @@ _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
 """Fields from which postings, mentions and agents are derived."""
+_USE = fields_with(Role.USE)
 Weighted = list[tuple[str, int]]
 
 
@@ -378,9 +378,29 @@ def texts_of(changes: Iterable[Change]) -> dict[str, Text]:
     }
 
 
+def is_use(change: Change) -> bool:
+    """Return whether nothing but the use of a memory changed."""
+    old, new = change.old, change.new
+    if change.table != "Memory" or not old or not new or old == new:
+        return False
+    return {name: old[name] for name in old if name not in _USE} == {
+        name: new[name] for name in new if name not in _USE
+    }
+
+
+def _use_of(row: Row) -> Row:
+    """Return the columns that recall changes."""
+    return {
+        "access_count": row.get("access_count", 0),
+        "accessed_days": epoch_days(row["last_accessed_at"]) if "last_accessed_at" in row else -NEVER,
+        "anchor": row["relevance_anchor"],
+        "anchored_days": epoch_days(row["relevance_at"]),
+    }
+
+
 def has_other_text(old: Row, new: Row) -> bool:
     """Return whether postings, mentions or agents of two rows may differ."""
-    return any(old.get(name) != new.get(name) for name in _TEXT_FIELDS)
+    return any(map(ne, map(old.get, _TEXT_FIELDS), map(new.get, _TEXT_FIELDS)))
 
 
 def phrase_of(name: str | None) -> str | None:

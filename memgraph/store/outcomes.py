@@ -58,7 +58,8 @@ class Usage(StorePart):
             checked(Duration, duration_ms, "duration_ms"),
         )
         record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
-        used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
+        now = self._now()
+        used = [Use(memory.id, now, by_retrieval=True) for memory in memories]
         self._writer.note_retrieval(record, used)
         if ranking is not None:
             self._watch.note(

@@ -91,13 +91,7 @@ class Reader:
                 known = self._touched
                 since = known[1] if known and known[0] is index else None
                 for effect in self._pending.effects(self._projector.rows.memories, since=since):
-                    index.touch(
-                        effect.id,
-                        access_count=effect.access_count,
-                        accessed_at=effect.last_accessed_at,
-                        anchor=effect.relevance_anchor,
-                        anchored_at=effect.relevance_at,
-                    )
+                    index.touch(effect)
                 self._touched = (index, mark)
         return index
 

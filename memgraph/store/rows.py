@@ -20,12 +20,11 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import GraphError, OutdatedGraphError, StorageError
 from memgraph.fold import Projection
 from memgraph.graph.schema import tables
+from memgraph.index.index import is_use
 from memgraph.journal.sql import ConflictError, DamagedDatabaseError, Database, Transaction
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Change, Key, Row
 
-_USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
-"""A memory's fields that recall changes."""
 _COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
 _NOTHING = [0] * 7
 _MANY_ROWS = 20_000
@@ -421,19 +420,8 @@ def _sorted(changes: Iterable[Change]) -> _Sorted:
         elif change.new is None:
             found.gone.append(change)
         else:
-            (found.used if _is_use(change) else found.changed).append(change)
+            (found.used if is_use(change) else found.changed).append(change)
     return found
-
-
-def _is_use(change: Change) -> bool:
-    """Return whether only the use of a memory has changed."""
-    if change.table != "Memory":
-        return False
-    old, new = (dict[str, Any](row or {}) for row in (change.old, change.new))
-    for name in _USE:
-        old.pop(name, None)
-        new.pop(name, None)
-    return old == new
 
 
 def _all(tx: Transaction, name: str, values: Iterable[Sequence[Any]], count: int | None = None) -> None:

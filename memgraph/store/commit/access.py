@@ -16,7 +16,7 @@ from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, Storage
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.records import AccessEffect, AccessRecorded
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
@@ -64,6 +64,8 @@ class PendingAccess:
         self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
         self._used: list[str] = []
+        self._effects: dict[str, Row | None] = {}
+        self._effects_at = (0, 0)
         self._taken: Taken | None = None
         self._forgotten = 0
         self._timer: threading.Timer | None = None
@@ -77,6 +79,7 @@ class PendingAccess:
         for use in uses:
             self._uses.setdefault(use.memory_id, []).append(use)
             self._used.append(use.memory_id)
+            self._effects.pop(use.memory_id, None)
         if payload is not None:
             self._others.append(payload)
         self._start_timer()
@@ -86,21 +89,29 @@ class PendingAccess:
         """The position up to which a reader has seen the pending uses, for `effects`."""
         return Mark(self._seq(), self._forgotten, len(self._used))
 
-    def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
-        """Return the rows with the effects of pending uses; uses of deleted memories have none."""
-        is_late = since is not None and since[:2] == self.mark[:2]
-        ids = dict.fromkeys(self._used[since.used :] if since and is_late else self._uses)
-        return [_effect(row, self._uses[row["id"]], self._curve) for row in rows(ids)] if ids else []
+    def effects(self, rows: Rows, *, since: Mark | None = None) -> list[Row]:
+        """Return the ids and changed fields of memories with pending uses; uses of deleted memories have none.
+
+        They are computed once as long as neither the rows nor the uses of a memory change.
+        """
+        state = self.mark[:2]
+        ids = dict.fromkeys(self._used[since.used :] if since and since[:2] == state else self._uses)
+        if self._effects_at != state:
+            self._effects_at, self._effects = state, {}
+        if unknown := [one for one in ids if one not in self._effects]:
+            self._effects |= dict.fromkeys(unknown)
+            self._effects |= {row["id"]: _effect(row, self._uses[row["id"]], self._curve) for row in rows(unknown)}
+        return [effect for one in ids if (effect := self._effects[one])]
 
     def over(self, row: Row) -> Row:
         """Return a row with its pending uses applied."""
         uses = self._uses.get(row["id"])
-        return {**row, **_effect(row, uses, self._curve).model_dump()} if uses else row
+        return {**row, **_effect(row, uses, self._curve)} if uses else row
 
     def taken(self, rows: Rows) -> Taken:
         """Return the events to commit, computed from the rows under the writer lock. The uses stay until `forget`."""
         effects = self.effects(rows)
-        payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
+        payloads = [*self._others, *([AccessRecorded.parse({"accesses": effects})] if effects else [])]
         taken = Taken(payloads, {one: len(uses) for one, uses in self._uses.items()}, len(self._others))
         self._taken = taken
         return taken
@@ -155,7 +166,7 @@ class PendingAccess:
             self._start_timer()
 
 
-def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> AccessEffect:
+def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> Row:
     count, last = row.get("access_count", 0), row.get("last_accessed_at")
     anchor, anchored_at = row["relevance_anchor"], row["relevance_at"]
     for use in uses:
@@ -169,10 +180,10 @@ def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> Acce
             )
             anchor, anchored_at = min(now + curve.reinforcement_boost, curve.max_relevance), use.at
         count, last = count + 1, use.at
-    return AccessEffect(
-        id=row["id"],
-        access_count=min(count, MAX_COUNT),
-        last_accessed_at=last or anchored_at,
-        relevance_anchor=anchor,
-        relevance_at=anchored_at,
-    )
+    return {
+        "id": row["id"],
+        "access_count": min(count, MAX_COUNT),
+        "last_accessed_at": last or anchored_at,
+        "relevance_anchor": anchor,
+        "relevance_at": anchored_at,
+    }

@@ -246,7 +246,10 @@ class Writer:
 
     def note_retrieval(self, record: RetrievalRecorded | None, uses: Sequence[Use]) -> None:
         """Record a retrieval and its uses."""
-        journal, record = self._projector.journal, self.without_secrets(record)
+        journal = self._projector.journal
+        if record is not None:  # only its names are given by the caller
+            named = self.without_secrets(record.model_copy(update={"results": []}))
+            record = named.model_copy(update={"results": record.results})
         with self._projector.view:
             if not journal.is_read_only:
                 self.pending.add(uses, record)

@@ -359,8 +359,9 @@ class TestAnswers:
         assert index.live_ids(everything, order)[0] == source_id("tests", 3)
 
     def test_an_access_is_applied_before_its_commit(self, world: World) -> None:
-        world.index.touch(source_id("tests", 1), access_count=3, accessed_at=LATER, anchor=0.5, anchored_at=LATER)
-        world.index.touch("unknown", access_count=3, accessed_at=LATER, anchor=0.5, anchored_at=LATER)
+        use = {"access_count": 3, "last_accessed_at": LATER, "relevance_anchor": 0.5, "relevance_at": LATER}
+        world.index.touch({"id": source_id("tests", 1), **use})
+        world.index.touch({"id": "unknown", **use})
         effect = AccessEffect(
             id=source_id("tests", 1), access_count=3, last_accessed_at=LATER, relevance_anchor=0.5, relevance_at=LATER
         )
