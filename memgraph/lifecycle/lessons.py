@@ -151,12 +151,10 @@ def compress(
     """
     reader, wording = store.reader, Wording(model, is_time_up)
 
-    def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied | None:
-        if up_to_seq < reader.index.offset.seq:
-            return None  # the event says that nothing was left out: the next run does what others changed meanwhile
+    def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied:
         names = ("episodes", "communities", "updated", "superseded", "retired")
         counts = {name: getattr(result, name) for name in names}
-        return CompressionApplied(applied_at=now, created=result.compressed, **counts)
+        return CompressionApplied(applied_at=now, up_to_seq=up_to_seq, created=result.compressed, **counts)
 
     run = IncrementalRun(
         COMPRESSION,

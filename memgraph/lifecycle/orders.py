@@ -7,7 +7,7 @@ made work orders, within the budget of the day.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -34,6 +34,7 @@ from memgraph.lifecycle.counting.kept import kept_rules, projects_of
 from memgraph.lifecycle.counting.records import HOT_SPOT, MENDED, REVERTED
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
+    OWN_WATCH,
     WATCH,
     Deletions,
     Scope,
@@ -71,6 +72,8 @@ from memgraph.text.safe import visible_line
 
 PHASE = "work-orders"
 """Name of the phase of sleep that makes them."""
+FIRST = (COMPRESSION, ERROR_ANALYSIS)
+"""The runs that leave episodes undecided: what they have not seen has to wait."""
 MAX_EXCERPT_CHARS = MAX_TEXT_CHARS
 _MOST_QUOTED = 20
 _MOST_FAILED, _MOST_FIXED = 8, 4
@@ -113,11 +116,12 @@ class Subject:
 
 
 def communities_without_lesson(
-    experiences: Iterable[Experience], warned_of: Callable[[Scope], frozenset[str]]
+    experiences: Iterable[Experience], warned_of: Callable[[Scope], frozenset[str]], unseen: Collection[str]
 ) -> Iterator[Subject]:
     """Yield communities of at least three builds of which no generalisation or anti-pattern covers most, not even a hidden one.
 
-    Valid after compression and the analysis of errors have seen the episodes. Of a scope `warned_of` has the evidence of anti-patterns.
+    Those wait that have an episode which compression or the analysis of errors has not seen as it is. Of a scope `warned_of` has the evidence
+    of anti-patterns.
     """
     for experience in experiences:
         known = [*experience.in_force, *experience.put_away]
@@ -127,6 +131,8 @@ def communities_without_lesson(
         ]
         for rows in communities_of(experience.episodes, tag_weights(plain), is_large=len(plain) >= LARGE_FROM):
             builds = evidence_in(rows)
+            if any(row["id"] in unseen for row in rows):
+                continue
             if min(len(builds), len(rows)) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
                 continue
             most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
@@ -264,13 +270,13 @@ def _planned(view: View) -> Plan[OrdersResult]:
         scopes = changed_scopes(reader, view.now, last)
         deletions, in_turn = Deletions(reader), sorted(scopes, key=lambda scope: tuple(part or "" for part in scope))
         experiences = [one for scope in in_turn for one in read_experience(reader, scope, deletions, view.now)]
-        unseen = [changed_scopes(reader, view.now, last_run(reader, key)) for key in (COMPRESSION, ERROR_ANALYSIS)]
+        seen = min(last_run(reader, key).get("seq", 0) for key in FIRST)
+        unseen = next(changes_after(reader, seen, OWN_WATCH.touched)).touched
         changes = next(changes_after(reader, last.get("seq", 0), WATCH.touched))
         doubted = list(undecided_contradictions(reader, list(changes.touched)[-_MOST_COMPARED:]))
         counted = list(counted_places(reader))
-    subjects = [*returned_failures(reader, experiences), *doubted, *counted]
-    if all(map(scopes.isdisjoint, unseen)):
-        subjects += communities_without_lesson(experiences, partial(_warned_of, reader, deletions))
+    without = communities_without_lesson(experiences, partial(_warned_of, reader, deletions), unseen)
+    subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)
     return _plan([(one, view.now) for one in ranked[:left]], candidates=len(ranked))
 

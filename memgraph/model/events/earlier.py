@@ -25,7 +25,7 @@ from memgraph.model.events.memories import (
     VectorRef,
 )
 from memgraph.model.events.payload import OfOneMemory, Payload, Sha256, Stored
-from memgraph.model.events.records import BuildConsolidated
+from memgraph.model.events.records import BuildConsolidated, CompressionApplied
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import ATTEMPT_FIELDS, COMMIT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
@@ -159,6 +159,21 @@ class BuildConsolidated1(Payload, type="build.consolidated"):
     merged: Count
     extractor: Name
     consolidated_at: Timestamp
+
+
+class CompressionApplied1(Payload, type="compression.applied"):
+    """``compression.applied``, version 1."""
+
+    SCOPES = CompressionApplied.SCOPES
+    POLICY = CompressionApplied.POLICY
+
+    applied_at: Timestamp
+    episodes: Count
+    communities: Count
+    created: Count
+    updated: Count
+    superseded: Count
+    retired: Count
 
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
@@ -309,6 +324,7 @@ UPCASTERS: dict[tuple[str, int], Callable[[Stored], Stored]] = {
     ("memory.merged", 1): _with_changed_fields,
     ("memory.merged", 2): dict,
     ("build.consolidated", 1): dict,
+    ("compression.applied", 1): dict,
     **dict.fromkeys([("memory.added", 2), ("memory.undeleted", 2), ("memory.revised", 2), ("memory.merged", 3)], dict),
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""
