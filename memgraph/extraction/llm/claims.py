@@ -23,11 +23,22 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 from memgraph.extraction.statements import steps_in
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
+from memgraph.model.memory import (
+    MAX_CUE_CHARS,
+    MAX_CUES,
+    AgentMemory,
+    Cues,
+    EpisodicMemory,
+    MemoryType,
+    Outcome,
+    ProceduralMemory,
+    SemanticMemory,
+)
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut
+from memgraph.text.safe import visible_line
 from memgraph.text.words import expanded
 
 _ROLES = frozenset(
@@ -60,6 +71,7 @@ FIELDS = f"""\
 - "trigger": of a procedure: when it applies; otherwise ""
 - "steps": of a procedure: the actions, in order
 - "agents": the names of the agents or people involved
+- "cues": up to {MAX_CUES} phrases of at most {MAX_CUE_CHARS} characters, in the words of a later task for which this matters; they need no evidence
 
 You may say it in other words, but what the record does not support is refused:
 - Quote whole sentences, and the line with every number. Numbers, names, paths, options and quoted text must be the same there; a slip or \
@@ -87,6 +99,7 @@ class Claim(Model):
     trigger: Detail = ""
     steps: Listed = Field(default_factory=list)
     agents: Listed = Field(default_factory=list)
+    cues: Cues = Field(default_factory=list)
 
     def problems(self, source: str, *, metadata: str = "") -> list[str]:
         """Return what the whole text that was shown does not support, in the order of the fields; empty if the claim holds.
@@ -166,7 +179,8 @@ class Claim(Model):
         happened = day if day[:10] < recorded_at[:10] else recorded_at  # the day of a plan may be in the future
         agents = [*fields.get("agents_involved", ()), *(name.strip()[:400] for name in self.agents if name.strip())]
         given = {"content": self.text, "outcome": self.outcome, "confidence": self.confidence} | fields
-        given |= {"occurred_at": happened, "agents_involved": agents}
+        cues = list(dict.fromkeys(filter(None, map(visible_line, self.cues))))
+        given |= {"occurred_at": happened, "agents_involved": agents, "cues": cues}
         if self.type == "semantic":
             applies = [one for one in (self.location, self.trigger) if one.strip()]
             rejected = cut("; ".join(one for one in self.alternatives if one.strip()), 8_000) or None
@@ -210,7 +224,7 @@ def claim_schema(*, required: Sequence[str] | None = None, **more: Any) -> dict[
         "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
         "confidence": {"type": "number"},
     }
-    lists = {"tags", "evidence", "alternatives", "steps", "agents"}
+    lists = {"tags", "evidence", "alternatives", "steps", "agents", "cues"}
     properties = {name: special.get(name, texts if name in lists else text) for name in Claim.model_fields} | more
     names = list(properties if required is None else required)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}

@@ -30,7 +30,7 @@ from memgraph.model.ids import MemoryId
 from memgraph.model.memory import ATTEMPT_FIELDS, COMMIT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
 
-_NEW_IN_3 = COMMIT_FIELDS
+_NEW_IN_3 = COMMIT_FIELDS | {"cues"}
 _NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"} | _NEW_IN_3
 
 
