@@ -228,7 +228,8 @@ def excerpt_of(texts: Sequence[str]) -> str:
     return "\n\n".join(f"[{number}]\n{text}" for number, text in enumerate(shown, start=1))
 
 
-_SHARE_OF_SESSIONS = 0.5
+_SHARE = 0.5
+"""Sessions and communities, which can wait, are asked about until so much of the day's budget is used."""
 _SHARE_OF_WAITING = 0.25
 """What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
 FIRST_PARTS = 4
@@ -264,8 +265,10 @@ def _planned(view: View) -> Plan[OrdersResult]:
     if not (left := _budget_left(view, known)):
         return Plan(OrdersResult())
     last = last_run(reader, phase_key(PHASE))
-    if last and _orders_of_day(known, last["applied_at"]) >= view.config.distil_orders_a_day:
-        last = {}  # it used up the budget of its day: all is searched again
+    if last.get("applied_at", view.now)[:10] < view.now[:10] and not _budget_left(
+        view, known, _SHARE, last["applied_at"]
+    ):
+        last = {}  # it may have used up the budget of its day: all is searched again
     with reader.frozen():
         scopes = changed_scopes(reader, view.now, last)
         deletions, in_turn = Deletions(reader), sorted(scopes, key=lambda scope: tuple(part or "" for part in scope))
@@ -278,7 +281,9 @@ def _planned(view: View) -> Plan[OrdersResult]:
     without = communities_without_lesson(experiences, partial(_warned_of, reader, deletions), unseen)
     subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)
-    return _plan([(one, view.now) for one in ranked[:left]], candidates=len(ranked))
+    lasting = _budget_left(view, known, _SHARE)
+    chosen = [one for place, one in enumerate(ranked[:left]) if place < lasting or one.kind != "community"]
+    return _plan([(one, view.now) for one in chosen], candidates=len(ranked))
 
 
 def _warned_of(reader: Reader, deletions: Deletions, scope: Scope) -> frozenset[str]:
@@ -294,7 +299,7 @@ def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersRes
     made = Counter(row.get("build_id") for row in known if row["requested_at"][:10] == view.now[:10])
     today: list[Subject] = []
     waiting: list[Subject] = []
-    left = _budget_left(view, known, _SHARE_OF_SESSIONS)
+    left = _budget_left(view, known, _SHARE)
     for one in ranked:
         is_due = len(today) < left and made[one.build_id] < FIRST_PARTS
         (today if is_due else waiting).append(one)

@@ -196,6 +196,19 @@ def test_the_most_valuable_come_first_and_a_day_has_a_budget(open_store: Any, cl
         assert asked(store) == []
 
 
+def test_communities_leave_room_for_what_is_worth_more(open_store: Any, clock: Any) -> None:
+    with open_store(distil_orders_a_day=2) as store:
+        store.insert_memories([one for project in ("shop", "other") for one in unlike(project)])
+        sleep(store, phases=LEARNING)
+        assert [order.kind for order in work_orders(store)] == ["community"]
+        store.insert_memories([failure(1), fix(2), failure(3)])
+        sleep(store, phases=LEARNING)
+        assert [order.kind for order in work_orders(store)] == ["returned failure", "community"]
+        clock.advance(days=1)
+        sleep(store, phases=LEARNING)
+        assert len(work_orders(store)) == 3, "the other community had to wait"
+
+
 def test_an_order_is_withheld_while_a_memory_is_hidden(store: Any, ordered: Any) -> None:
     [order] = ordered()
     store.suppress(order.subject_ids[1])
