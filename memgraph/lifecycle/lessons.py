@@ -49,7 +49,6 @@ from memgraph.lifecycle.episodes import (
     one_build_a_run,
     read_scope,
     task_of,
-    waiting,
     when,
 )
 from memgraph.lifecycle.errors import troubles
@@ -98,11 +97,6 @@ class Experience:
     """The generalisations made of such episodes that are hidden, archived, deleted, or replaced by another memory."""
     solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     """Successful trials of the scope in any state, by their task."""
-
-
-def changed_scopes(reader: Reader, now: str, run: Row) -> set[Scope]:
-    """Return the scopes in which episodes or lessons have changed since a run."""
-    return {scope for scope, _ in waiting(reader, run, LESSON_TYPES, now=now, until=reader.index.offset.seq)}
 
 
 def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str) -> Iterator[Experience]:

@@ -34,6 +34,7 @@ from memgraph.lifecycle.counting.kept import kept_rules, projects_of
 from memgraph.lifecycle.counting.records import HOT_SPOT, MENDED, REVERTED
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
+    LESSON_TYPES,
     OWN_WATCH,
     WATCH,
     Deletions,
@@ -44,10 +45,11 @@ from memgraph.lifecycle.episodes import (
     in_order,
     read_scope,
     task_of,
+    waiting,
 )
 from memgraph.lifecycle.errors import SOURCE as ERROR_SOURCE
 from memgraph.lifecycle.errors import Trouble, troubles
-from memgraph.lifecycle.lessons import Experience, changed_scopes, communities_of, read_experience
+from memgraph.lifecycle.lessons import Experience, communities_of, read_experience
 from memgraph.lifecycle.reconcile import deleted_of
 from memgraph.lifecycle.run import Commit, Plan, View, carry_out, changes_after, last_run, report_orders
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_TEXT_CHARS, Limit, Name, checked
@@ -130,10 +132,9 @@ def communities_without_lesson(
             [canonical_name(tag) for tag in row.get("tags", ())] for row in experience.episodes if not task_of(row)
         ]
         for rows in communities_of(experience.episodes, tag_weights(plain), is_large=len(plain) >= LARGE_FROM):
-            builds = evidence_in(rows)
-            if any(row["id"] in unseen for row in rows):
-                continue
-            if min(len(builds), len(rows)) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
+            builds, ids = evidence_in(rows), {row["id"] for row in rows}
+            is_settled = min(len(builds), len(ids)) < LEAST_BUILDS or 2 * len(ids & covered) > len(ids)
+            if is_settled or not ids.isdisjoint(unseen):
                 continue
             most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
             quoted = in_order(rows)[-_MOST_QUOTED:]
@@ -265,13 +266,13 @@ def _planned(view: View) -> Plan[OrdersResult]:
     if not (left := _budget_left(view, known)):
         return Plan(OrdersResult())
     last = last_run(reader, phase_key(PHASE))
-    if last.get("applied_at", view.now)[:10] < view.now[:10] and not _budget_left(
-        view, known, _SHARE, last["applied_at"]
-    ):
+    day = last.get("applied_at", view.now)
+    if day[:10] < view.now[:10] and not _budget_left(view, known, _SHARE, day):
         last = {}  # it may have used up the budget of its day: all is searched again
     with reader.frozen():
-        scopes = changed_scopes(reader, view.now, last)
-        deletions, in_turn = Deletions(reader), sorted(scopes, key=lambda scope: tuple(part or "" for part in scope))
+        changed = waiting(reader, last, LESSON_TYPES, now=view.now, until=reader.index.offset.seq)
+        in_turn = sorted((scope for scope, _ in changed), key=lambda scope: tuple(part or "" for part in scope))
+        deletions = Deletions(reader)
         experiences = [one for scope in in_turn for one in read_experience(reader, scope, deletions, view.now)]
         seen = min(last_run(reader, key).get("seq", 0) for key in FIRST)
         unseen = next(changes_after(reader, seen, OWN_WATCH.touched)).touched
