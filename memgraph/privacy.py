@@ -57,7 +57,7 @@ _RESTRICTED = [*(name for name, tier in DOMAIN_TIERS.items() if tier != "public"
 _ALIKE = 0.85
 """Similarity (`difflib`) from which an unknown domain is taken for a mistyped one."""
 TEXT_FIELDS = (
-    "content title tags archive_summary reason asked lesson pattern conditions correct_approach incorrect_approach goal constraints situation "
+    "content title tags cues archive_summary reason asked lesson pattern conditions correct_approach incorrect_approach goal constraints situation "
     "reasoning action decision alternatives_considered user_feedback location action_log errors_encountered artifacts_produced "
     "trigger_pattern steps prerequisites common_errors exit_criteria"
 ).split()

@@ -46,6 +46,7 @@ CREATE NODE TABLE Memory (
   speaker STRING DEFAULT '',
   agents_involved STRING[] DEFAULT CAST([] AS STRING[]),
   tags STRING[] DEFAULT CAST([] AS STRING[]),
+  cues STRING[] DEFAULT CAST([] AS STRING[]),
   entities_name STRING[] DEFAULT CAST([] AS STRING[]),
   entities_kind STRING[] DEFAULT CAST([] AS STRING[]),
   entities_about BOOLEAN[] DEFAULT CAST([] AS BOOLEAN[]),

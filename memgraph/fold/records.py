@@ -77,7 +77,9 @@ def _ran(workspace: Workspace, key: str, name: str, fields: Row) -> None:
 
 
 def _compressed(workspace: Workspace, event: Event, payload: events.CompressionApplied) -> None:
-    _ran(workspace, events.COMPRESSION, "compression", {"seq": event.seq, "builds_since": 0, **payload.model_dump()})
+    seq = event.seq if payload.up_to_seq is None else payload.up_to_seq
+    counts = payload.model_dump(exclude={"up_to_seq"})
+    _ran(workspace, events.COMPRESSION, "compression", {"seq": seq, "builds_since": 0, **counts})
 
 
 def _sought(workspace: Workspace, _event: Event, payload: events.ContradictionsSought) -> None:

@@ -329,7 +329,8 @@ class Index:
 
 
 _TEXT_FIELDS = (
-    "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
+    "content", "title", "speaker", "occurred_at", "tags", "cues", "entities", "agents_involved", "project_id", "trigger_pattern",
+    "steps",
 )  # fmt: skip
 """Fields from which postings, mentions and agents are derived."""
 _USE = fields_with(Role.USE)
@@ -425,7 +426,7 @@ def entity_name(kind: str, name: str, project_id: str | None) -> str:
 
 
 def indexed_text(row: Row) -> str:
-    """Return the content with its subjects, speaker, date and tags, and a commit's issues and release, which its content leaves out."""
+    """Return the content with its subjects, speaker, date, tags and cues, and a commit's issues and release, which its content leaves out."""
     entities = row.get("entities", ()) if row.get("source") in ("git", RECORD_SOURCE) else ()
     parts = [
         row.get("title"),
@@ -435,6 +436,7 @@ def indexed_text(row: Row) -> str:
         row.get("trigger_pattern"),
         *row.get("steps", ()),
         *row.get("tags", ()),
+        *row.get("cues", ()),
         *(
             one["name"]
             for one in entities

@@ -35,7 +35,7 @@ from memgraph.lifecycle.run import (
     last_run,
 )
 from memgraph.model.base import Model
-from memgraph.model.events.memories import MemoryReembedded
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryReembedded, MemoryUnlinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import FADED, AccessRecorded
 from memgraph.model.ids import natural_id
@@ -59,11 +59,13 @@ LESSON_TYPES = ("episodic", "semantic")
 """What lessons are made of, and what they are."""
 COMPRESSION_SOURCE = "compression"
 """The `source` of generalisations made by compression."""
-WATCH = Watch(
-    (AccessRecorded, MemoryReembedded),
-    frozenset("floor archive_summary relevance_anchor relevance_at updated_at embedding_model embedded_at".split()),
-)
+_USES = frozenset("floor archive_summary relevance_anchor relevance_at updated_at embedding_model embedded_at".split())
+WATCH = Watch((AccessRecorded, MemoryReembedded), _USES)
 """Events that change more of a memory than its use."""
+OWN_WATCH = Watch((*WATCH.ignored, MemoryDerived, MemoryLinked, MemoryUnlinked), _USES)
+"""Of these, those that change the memory itself, not only what is linked with it."""
+_MOST_REREAD = 1_000
+"""Events that a run without result may read again the next time; it records that it has read more."""
 
 
 def evidence_of(row: Row) -> frozenset[str]:
@@ -346,8 +348,8 @@ class IncrementalRun(Generic[R]):
     plan: Callable[[View, Scope, Deletions], Plan[R]]
     nothing: R
     """The result for no scope, to which those of the scopes are added."""
-    conclude: Callable[[R, str, int], Payload | None] | None = None
-    """Returns the event that ends the run, if there is one, from the result, its time and the last event read. Default: only sleep records progress."""
+    conclude: Callable[[R, str, int], Payload] | None = None
+    """Returns the event that ends the run from the result, its time and the last event read. Default: only sleep records progress."""
     rests_on: Callable[[Event], object] = always
     asks_model: bool = False
     """Whether a plan takes long: then it freezes the store by itself, where it reads it."""
@@ -357,7 +359,7 @@ class IncrementalRun(Generic[R]):
     ) -> R:
         """Learn from each scope that has changed, at least from one; once the time is up, the rest waits.
 
-        A run that `is_due` is concluded even if nothing has changed.
+        A run that `is_due`, or has read many events, is concluded even if nothing has changed.
         """
         reader = store.reader
         with reader.frozen():
@@ -376,8 +378,7 @@ class IncrementalRun(Generic[R]):
             if up_to is None:
                 others = (event for event in view.reader.events_after(began_at) if event.seq not in own)
                 up_to = began_at if any(map(WATCH.touched, others)) else view.reader.index.offset.seq
-            event = self.conclude(total, now, up_to) if self.conclude else None
-            return Plan(None, [account(event)] if event else [])
+            return Plan(None, [account(self.conclude(total, now, up_to))] if self.conclude else [])
 
         for scope, seq in waiting(reader, last_run(reader, self.run_key), self.types, now=now, until=began_at):
             if is_time_up() and not is_first:
@@ -389,6 +390,6 @@ class IncrementalRun(Generic[R]):
             )
             total, is_first = added(total, made.result), False
             own.update(made.seqs)
-        if self.conclude and (is_due or not is_first):
+        if self.conclude and (is_due or not is_first or began_at - since > _MOST_REREAD):
             carry_out(store, concluded, attempts=1)
         return total

@@ -49,7 +49,6 @@ from memgraph.lifecycle.episodes import (
     one_build_a_run,
     read_scope,
     task_of,
-    waiting,
     when,
 )
 from memgraph.lifecycle.errors import troubles
@@ -101,11 +100,6 @@ class Experience:
     """Successful trials of the scope in any state, by their task."""
 
 
-def changed_scopes(reader: Reader, now: str, run: Row) -> set[Scope]:
-    """Return the scopes in which episodes or lessons have changed since a run."""
-    return {scope for scope, _ in waiting(reader, run, LESSON_TYPES, now=now, until=reader.index.offset.seq)}
-
-
 def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str) -> Iterator[Experience]:
     """Yield the episodes and generalisations of a scope by outcome."""
     index, in_force = reader.index, reader.listed() & ~reader.superseded()
@@ -152,12 +146,10 @@ def compress(
     """
     reader, wording = store.reader, Wording(model, is_time_up)
 
-    def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied | None:
-        if up_to_seq < reader.index.offset.seq:
-            return None  # the event says that nothing was left out: the next run does what others changed meanwhile
+    def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied:
         names = ("episodes", "communities", "updated", "superseded", "retired")
         counts = {name: getattr(result, name) for name in names}
-        return CompressionApplied(applied_at=now, created=result.compressed, **counts)
+        return CompressionApplied(applied_at=now, up_to_seq=up_to_seq, created=result.compressed, **counts)
 
     run = IncrementalRun(
         COMPRESSION,

@@ -7,7 +7,7 @@ made work orders, within the budget of the day.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -34,6 +34,8 @@ from memgraph.lifecycle.counting.kept import kept_rules, projects_of
 from memgraph.lifecycle.counting.records import HOT_SPOT, MENDED, REVERTED
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
+    LESSON_TYPES,
+    OWN_WATCH,
     WATCH,
     Deletions,
     Scope,
@@ -43,10 +45,11 @@ from memgraph.lifecycle.episodes import (
     in_order,
     read_scope,
     task_of,
+    waiting,
 )
 from memgraph.lifecycle.errors import SOURCE as ERROR_SOURCE
 from memgraph.lifecycle.errors import Trouble, troubles
-from memgraph.lifecycle.lessons import Experience, changed_scopes, communities_of, read_experience
+from memgraph.lifecycle.lessons import Experience, communities_of, read_experience
 from memgraph.lifecycle.reconcile import deleted_of
 from memgraph.lifecycle.run import Commit, Plan, View, carry_out, changes_after, last_run, report_orders
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_TEXT_CHARS, Limit, Name, checked
@@ -71,6 +74,8 @@ from memgraph.text.safe import visible_line
 
 PHASE = "work-orders"
 """Name of the phase of sleep that makes them."""
+FIRST = (COMPRESSION, ERROR_ANALYSIS)
+"""The runs that leave episodes undecided: what they have not seen has to wait."""
 MAX_EXCERPT_CHARS = MAX_TEXT_CHARS
 _MOST_QUOTED = 20
 _MOST_FAILED, _MOST_FIXED = 8, 4
@@ -113,11 +118,12 @@ class Subject:
 
 
 def communities_without_lesson(
-    experiences: Iterable[Experience], warned_of: Callable[[Scope], frozenset[str]]
+    experiences: Iterable[Experience], warned_of: Callable[[Scope], frozenset[str]], unseen: Collection[str]
 ) -> Iterator[Subject]:
     """Yield communities of at least three builds of which no generalisation or anti-pattern covers most, not even a hidden one.
 
-    Valid after compression and the analysis of errors have seen the episodes. Of a scope `warned_of` has the evidence of anti-patterns.
+    Those wait that have an episode which compression or the analysis of errors has not seen as it is. Of a scope `warned_of` has the evidence
+    of anti-patterns.
     """
     for experience in experiences:
         known = [*experience.in_force, *experience.put_away]
@@ -126,8 +132,9 @@ def communities_without_lesson(
             [canonical_name(tag) for tag in row.get("tags", ())] for row in experience.episodes if not task_of(row)
         ]
         for rows in communities_of(experience.episodes, tag_weights(plain), is_large=len(plain) >= LARGE_FROM):
-            builds = evidence_in(rows)
-            if min(len(builds), len(rows)) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
+            builds, ids = evidence_in(rows), {row["id"] for row in rows}
+            is_settled = min(len(builds), len(ids)) < LEAST_BUILDS or 2 * len(ids & covered) > len(ids)
+            if is_settled or not ids.isdisjoint(unseen):
                 continue
             most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
             quoted = in_order(rows)[-_MOST_QUOTED:]
@@ -222,7 +229,8 @@ def excerpt_of(texts: Sequence[str]) -> str:
     return "\n\n".join(f"[{number}]\n{text}" for number, text in enumerate(shown, start=1))
 
 
-_SHARE_OF_SESSIONS = 0.5
+_SHARE = 0.5
+"""Sessions and communities, which can wait, are asked about until so much of the day's budget is used."""
 _SHARE_OF_WAITING = 0.25
 """What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
 FIRST_PARTS = 4
@@ -258,21 +266,25 @@ def _planned(view: View) -> Plan[OrdersResult]:
     if not (left := _budget_left(view, known)):
         return Plan(OrdersResult())
     last = last_run(reader, phase_key(PHASE))
-    if last and _orders_of_day(known, last["applied_at"]) >= view.config.distil_orders_a_day:
-        last = {}  # it used up the budget of its day: all is searched again
+    day = last.get("applied_at", view.now)
+    if day[:10] < view.now[:10] and not _budget_left(view, known, _SHARE, day):
+        last = {}  # it may have used up the budget of its day: all is searched again
     with reader.frozen():
-        scopes = changed_scopes(reader, view.now, last)
-        deletions, in_turn = Deletions(reader), sorted(scopes, key=lambda scope: tuple(part or "" for part in scope))
+        changed = waiting(reader, last, LESSON_TYPES, now=view.now, until=reader.index.offset.seq)
+        in_turn = sorted((scope for scope, _ in changed), key=lambda scope: tuple(part or "" for part in scope))
+        deletions = Deletions(reader)
         experiences = [one for scope in in_turn for one in read_experience(reader, scope, deletions, view.now)]
-        unseen = [changed_scopes(reader, view.now, last_run(reader, key)) for key in (COMPRESSION, ERROR_ANALYSIS)]
+        seen = min(last_run(reader, key).get("seq", 0) for key in FIRST)
+        unseen = next(changes_after(reader, seen, OWN_WATCH.touched)).touched
         changes = next(changes_after(reader, last.get("seq", 0), WATCH.touched))
         doubted = list(undecided_contradictions(reader, list(changes.touched)[-_MOST_COMPARED:]))
         counted = list(counted_places(reader))
-    subjects = [*returned_failures(reader, experiences), *doubted, *counted]
-    if all(map(scopes.isdisjoint, unseen)):
-        subjects += communities_without_lesson(experiences, partial(_warned_of, reader, deletions))
+    without = communities_without_lesson(experiences, partial(_warned_of, reader, deletions), unseen)
+    subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)
-    return _plan([(one, view.now) for one in ranked[:left]], candidates=len(ranked))
+    lasting = _budget_left(view, known, _SHARE)
+    chosen = [one for place, one in enumerate(ranked[:left]) if place < lasting or one.kind != "community"]
+    return _plan([(one, view.now) for one in chosen], candidates=len(ranked))
 
 
 def _warned_of(reader: Reader, deletions: Deletions, scope: Scope) -> frozenset[str]:
@@ -288,7 +300,7 @@ def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersRes
     made = Counter(row.get("build_id") for row in known if row["requested_at"][:10] == view.now[:10])
     today: list[Subject] = []
     waiting: list[Subject] = []
-    left = _budget_left(view, known, _SHARE_OF_SESSIONS)
+    left = _budget_left(view, known, _SHARE)
     for one in ranked:
         is_due = len(today) < left and made[one.build_id] < FIRST_PARTS
         (today if is_due else waiting).append(one)

@@ -28,8 +28,8 @@ from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_du
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.feedback import learn_from_feedback
 from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.orders import FIRST, request_orders
 from memgraph.lifecycle.orders import PHASE as WORK_ORDERS
-from memgraph.lifecycle.orders import request_orders
 from memgraph.lifecycle.procedures import learn_procedures
 from memgraph.lifecycle.run import Plan, RunUsage, carry_out, counts_of, last_run, note, report_budget, reported
 from memgraph.logs import logger_of
@@ -73,10 +73,14 @@ class SleepContext:
 
 
 class Phase(NamedTuple):
-    """A phase: its name and its function, whose result says in a field `complete`, if it has one, whether it is done."""
+    """A phase: its name and its function, whose result says in a field `complete`, if it has one, whether it is done.
+
+    It looks at nothing that the runs with the keys in `follows` have not seen.
+    """
 
     name: str
     run: Callable[[SleepContext], Model]
+    follows: Sequence[str] = ()
 
 
 def _collect(context: SleepContext) -> Model:
@@ -106,7 +110,7 @@ PHASES: tuple[Phase, ...] = (
     Phase("procedures", lambda one: learn_procedures(one.store, is_time_up=one.is_time_up)),
     Phase("contradictions", _find_contradictions),
     Phase("collect", _collect),
-    Phase(WORK_ORDERS, lambda one: request_orders(one.store)),
+    Phase(WORK_ORDERS, lambda one: request_orders(one.store), follows=FIRST),
 )
 
 
@@ -223,7 +227,8 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         raise
     written = (one for one in store.reader.events_after(through_seq) if one.actor == "system" != one.write_scope)
     changed = list(dict.fromkeys(memory_id for event in written for memory_id in event.payload.memory_ids()))
-    advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
+    looked = min([through_seq, *(last_run(store.reader, key).get("seq", 0) for key in phase.follows)])
+    advance(looked, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
         name=phase.name,
         counts=counts_of(result) if result is not None else {},

@@ -20,11 +20,22 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 from memgraph.extraction.statements import steps_in
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
+from memgraph.model.memory import (
+    MAX_CUE_CHARS,
+    MAX_CUES,
+    AgentMemory,
+    Cues,
+    EpisodicMemory,
+    MemoryType,
+    Outcome,
+    ProceduralMemory,
+    SemanticMemory,
+)
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.safe import visible_line
 
 _ROLES = frozenset(
     "user agent assistant reviewer developer maintainer author team customer operator admin tester bot ci".split()
@@ -56,6 +67,7 @@ FIELDS = f"""\
 - "trigger": of a procedure: when it applies; otherwise ""
 - "steps": of a procedure: the actions, in order
 - "agents": the names of the agents or people involved
+- "cues": up to {MAX_CUES} phrases of at most {MAX_CUE_CHARS} characters, in the words of a later task for which this matters; they need no evidence
 
 What you quote is kept as whole sentences, and beside it your content, marked as not verified unless it repeats whole sentences:
 - Quote the sentences that say it, with every number, path and identifier of your content; one that is not in them is refused.
@@ -82,6 +94,7 @@ class Claim(Model):
     trigger: Detail = ""
     steps: Listed = Field(default_factory=list)
     agents: Listed = Field(default_factory=list)
+    cues: Cues = Field(default_factory=list)
 
     def verified(self, source: str, *, metadata: str = "") -> tuple[Self | None, list[str]]:
         """Return the claim as it is kept, and what was left out of it; or None, and why it is refused.
@@ -151,7 +164,8 @@ class Claim(Model):
         happened = day if day[:10] < recorded_at[:10] else recorded_at  # the day of a plan may be in the future
         agents = [*fields.get("agents_involved", ()), *(name.strip()[:400] for name in self.agents if name.strip())]
         given = {"content": self.text, "outcome": self.outcome, "confidence": self.confidence} | fields
-        given |= {"occurred_at": happened, "agents_involved": agents}
+        cues = list(dict.fromkeys(filter(None, map(visible_line, self.cues))))
+        given |= {"occurred_at": happened, "agents_involved": agents, "cues": cues}
         if self.type == "semantic":
             applies = [one for one in (self.location, self.trigger) if one.strip()]
             rejected = cut("; ".join(one for one in self.alternatives if one.strip()), 8_000) or None
@@ -187,7 +201,7 @@ def claim_schema(*, required: Sequence[str] | None = None, **more: Any) -> dict[
         "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
         "confidence": {"type": "number"},
     }
-    lists = {"tags", "evidence", "alternatives", "steps", "agents"}
+    lists = {"tags", "evidence", "alternatives", "steps", "agents", "cues"}
     properties = {name: special.get(name, texts if name in lists else text) for name in Claim.model_fields} | more
     names = list(properties if required is None else required)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}

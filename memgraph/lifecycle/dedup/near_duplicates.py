@@ -54,7 +54,7 @@ from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import COMMIT_FIELDS, MEMORY_TYPES, AgentMemory, StoredMemory, Vector, id_of, no_attempt
+from memgraph.model.memory import COMMIT_FIELDS, MAX_CUES, MEMORY_TYPES, AgentMemory, StoredMemory, Vector, id_of, no_attempt
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.learning import MADE_FROM_OTHERS, CopiesResult, MergeResult
 from memgraph.model.similarity import cosine_similarity
@@ -227,6 +227,7 @@ def merged(
     update: dict[str, object] = {
         "source_event_ids": united(existing.source_event_ids, candidate.source_event_ids),
         "evidence_build_ids": united(existing.evidence_build_ids, candidate.evidence_build_ids),
+        "cues": united(existing.cues, candidate.cues)[:MAX_CUES],
         "relevance_score": relevance,
         "relevance_anchor": relevance,
         "relevance_at": now,
@@ -248,11 +249,12 @@ def joined(
 ) -> StoredMemory:
     """Return the result of merging two stored memories: as at consolidation, but without confirming anything.
 
-    A source that is trusted less adds neither confidence nor relevance, one that is trusted otherwise no tags.
+    A source that is trusted less adds neither confidence nor relevance, one that is trusted otherwise no tags and cues.
     """
     after = merged(kept, other, now, curve, takes_text=takes_text)
     is_trusted = TRUST.index(other.trust_class) <= TRUST.index(kept.trust_class)
     higher = other if is_trusted and not kept.is_pinned and other.relevance_score > kept.relevance_score else kept
+    is_equal = other.trust_class == kept.trust_class
     sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
     return after.model_copy(
         update={
@@ -261,7 +263,8 @@ def joined(
             "relevance_at": higher.relevance_at,
             "confidence": max(kept.confidence, other.confidence) if is_trusted else kept.confidence,
             "source_event_ids": sources[-MAX_ITEMS:],
-            "tags": united(kept.tags, other.tags) if kept.trust_class == other.trust_class else kept.tags,
+            "tags": united(kept.tags, other.tags) if is_equal else kept.tags,
+            "cues": after.cues if is_equal else kept.cues,
         }
     )
 

@@ -241,10 +241,12 @@ class CollectionApplied(RunPayload, type="collection.applied"):
     last_traces: Count
 
 
-class CompressionApplied(RunPayload, type="compression.applied"):
-    """The existing generalisations include every change before this event."""
+class CompressionApplied(RunPayload, type="compression.applied", version=2):
+    """The existing generalisations include every change up to an event."""
 
     applied_at: Timestamp
+    up_to_seq: Whole | None = None
+    """Sequence number of the last event examined; version 1 had examined all before itself."""
     episodes: Count
     """Episodes examined."""
     communities: Count

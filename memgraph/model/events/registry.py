@@ -18,11 +18,11 @@ from memgraph.model.base import MAX_NAME_CHARS, Strict
 from memgraph.model.events import memories, records, store, tasks
 from memgraph.model.events.memories import FIXED, MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.payload import Payload, Policy, Stored
-from memgraph.model.events.records import BuildConsolidated
+from memgraph.model.events.records import BuildConsolidated, CompressionApplied
 from memgraph.model.memory import ATTEMPT_FIELDS, COMMIT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
 
-_NEW_IN_3 = COMMIT_FIELDS
+_NEW_IN_3 = COMMIT_FIELDS | {"cues"}
 _NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"} | _NEW_IN_3
 
 
@@ -66,6 +66,7 @@ _EARLIER = [
     _earlier(MemoryMerged, 2, changed=_Patch2, without=["candidate_content"]),
     _earlier(MemoryMerged, 3, changed=_Patch2),
     _earlier(BuildConsolidated, 1, without=["git_commit", "passed", "failed"]),
+    _earlier(CompressionApplied, 1, without=["up_to_seq"]),
 ]
 """The payloads of earlier versions."""
 
@@ -236,6 +237,7 @@ UPCASTERS: dict[tuple[str, int], Callable[[Stored], Stored]] = {
     ("memory.merged", 1): _with_changed_fields,
     ("memory.merged", 2): dict,
     ("build.consolidated", 1): dict,
+    ("compression.applied", 1): dict,
     **dict.fromkeys([("memory.added", 2), ("memory.undeleted", 2), ("memory.revised", 2), ("memory.merged", 3)], dict),
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""

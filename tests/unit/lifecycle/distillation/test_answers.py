@@ -21,6 +21,7 @@ from memgraph.journal.sql import FullDatabaseError
 from memgraph.lifecycle import find_contradictions, open_contradictions, sleep
 from memgraph.lifecycle.answers import answer_order, skip_order
 from memgraph.lifecycle.orders import known_order, sheet_of, work_orders
+from memgraph.retrieval import MemoryRetrieval
 from tests.unit.lifecycle.distillation.stories import ERROR, statement
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -92,6 +93,36 @@ def test_every_type_and_field_is_kept(store: Any, ordered: Any) -> None:
     assert (how.trigger_pattern, how.steps) == ("the import", [told])
     assert (what.decision, what.alternatives_considered, what.location) == (told, ["two"], "queue")
     assert what.occurred_at == "2026-01-02T00:00:00.000Z"
+
+
+def test_cues_are_kept_searched_and_never_shown(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    cues = [f"speeding up{hidden}\nthe nightly ETL", "speeding up the nightly ETL", "celery concurrency"]
+    result = answer(store, order, {"statements": [statement(cues=cues)]})
+    [memory] = store.read_memories(result.new_memory_ids)
+    assert memory.cues == ["speeding up the nightly ETL", "celery concurrency"]
+    asked = {"task_description": "tune celery concurrency", "agent_name": "a", "project_id": "shop"}
+    recalled = MemoryRetrieval(store).retrieve(asked)
+    assert memory.id in [one.id for one in recalled.memories]
+    assert "celery" not in MemoryRetrieval(store).format_injected_prefix(recalled.memories)
+    store.rebuild()
+    assert store.get_memory(memory.id).cues == memory.cues
+
+
+def test_a_known_memory_takes_up_the_cues_of_an_answer(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    said = {"type": "semantic", "content": statement()["content"], "project_id": "shop", "outcome": "neutral"}
+    known = store.insert_memory({**said, "cues": ["one", "two", "three", "four"]})
+    answer(store, order, {"statements": [statement(cues=["two", "five", "six"])]})
+    assert store.get_memory(known.id).cues == ["one", "two", "three", "four", "five"]
+
+
+@pytest.mark.parametrize("cues", ["text", ["x"] * 6, ["x" * 81], [" "], [1]])
+def test_cues_are_few_and_short(store: Any, ordered: Any, cues: Any) -> None:
+    [order] = ordered()
+    with pytest.raises(UnsupportedClaimError, match="cues"):
+        answer(store, order, {"statements": [statement(cues=cues)]})
 
 
 UNSUPPORTED = {

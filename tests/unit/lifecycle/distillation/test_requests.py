@@ -116,21 +116,47 @@ def test_an_open_contradiction_is_asked_about_with_the_older_side_first(store: A
 LEARNING = ["compress", "errors", "work-orders"]
 
 
+def unlike(project: str = "shop") -> list[dict[str, Any]]:
+    said = ["Part 1 of the release took long", "The archive was signed twice", "Nobody had tagged it"]
+    own = {"tags": ["release", "slow"], "errors_encountered": [], "project_id": project}
+    return [episode(day, text, "negative", **own) for day, text in enumerate(said, start=1)]
+
+
 def test_a_community_without_a_lesson_is_asked_about_once(store: Any) -> None:
-    unlike = ["Part 1 of the release took long", "The archive was signed twice", "Nobody had tagged it"]
-    tagged = [
-        episode(day, said, "negative", tags=["release", "slow"], errors_encountered=[])
-        for day, said in enumerate(unlike, start=1)
-    ]
-    store.insert_memories(tagged)
+    store.insert_memories(unlike())
     sleep(store, phases=["work-orders"])
     assert work_orders(store) == [], "compression may yet find a lesson"
-    store.insert_memory(episode(4, "The office plant died", "negative", errors_encountered=[]))
     sleep(store, phases=LEARNING)
     [order] = work_orders(store)
     assert (order.kind, order.value, len(order.subject_ids)) == ("community", 0.4, 3)
     sleep(store, phases=LEARNING)
     assert work_orders(store) == [order]
+
+
+def test_what_happened_to_its_episodes_does_not_keep_a_community_from_being_asked_about(store: Any) -> None:
+    members = store.insert_memories(unlike())
+    sleep(store, phases=LEARNING[:2])
+    store.record_access(members[0].id)
+    store.link(members[0].id, "RELATED_TO", members[1].id)
+    store.insert_memory({"type": "procedural", "content": "Sign it", "supporting_memory_ids": [members[2].id]})
+    store.insert_memory(episode(4, "The office plant died", "negative", errors_encountered=[]))
+    store.insert_memories(unlike("other"))
+    [order] = asked(store)
+    assert sorted(order.subject_ids) == sorted(one.id for one in members), "the others are yet to be compressed"
+    sleep(store, phases=LEARNING)
+    assert sorted(str(one.project_id) for one in work_orders(store)) == ["other", "shop"]
+
+
+def test_a_community_is_asked_about_again_once_half_of_it_is_new(store: Any) -> None:
+    store.insert_memories(unlike())
+    sleep(store, phases=LEARNING)
+    assert len(work_orders(store)) == 1
+    more = ["The key had expired", "A mirror was down", "The notes were lost", "An upload hung"]
+    own = {"tags": ["release", "slow"], "errors_encountered": []}
+    for day, said in enumerate(more, start=4):
+        store.insert_memory(episode(day, said, "negative", **own))
+        sleep(store, phases=LEARNING)
+        assert len(work_orders(store)) == 1 + (day >= 6)
 
 
 @pytest.mark.parametrize("message", [None, "the disk is full"], ids=["a generalisation", "an anti-pattern"])
@@ -168,6 +194,19 @@ def test_the_most_valuable_come_first_and_a_day_has_a_budget(open_store: Any, cl
     with open_store("none", distil_orders_a_day=0) as store:
         store.insert_memories([failure(1), fix(2), failure(3)])
         assert asked(store) == []
+
+
+def test_communities_leave_room_for_what_is_worth_more(open_store: Any, clock: Any) -> None:
+    with open_store(distil_orders_a_day=2) as store:
+        store.insert_memories([one for project in ("shop", "other") for one in unlike(project)])
+        sleep(store, phases=LEARNING)
+        assert [order.kind for order in work_orders(store)] == ["community"]
+        store.insert_memories([failure(1), fix(2), failure(3)])
+        sleep(store, phases=LEARNING)
+        assert [order.kind for order in work_orders(store)] == ["returned failure", "community"]
+        clock.advance(days=1)
+        sleep(store, phases=LEARNING)
+        assert len(work_orders(store)) == 3, "the other community had to wait"
 
 
 def test_an_order_is_withheld_while_a_memory_is_hidden(store: Any, ordered: Any) -> None:

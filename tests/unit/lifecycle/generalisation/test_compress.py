@@ -20,8 +20,9 @@ from memgraph.lifecycle import run as runner
 from memgraph.lifecycle.errors import analyse_errors
 from memgraph.lifecycle.lessons import compress
 from memgraph.lifecycle.procedures import learn_procedures
+from memgraph.lifecycle.run import last_run
 from memgraph.model.events.memories import MemoryDeleted
-from memgraph.model.events.records import FADED
+from memgraph.model.events.records import COMPRESSION, FADED, DecayApplied
 from memgraph.model.events.registry import attempt_in
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
@@ -551,6 +552,35 @@ def test_the_build_count_triggers_compression(open_store: Callable[..., Store]) 
         for n in range(4)
     ]
     assert made == [0, 0, 1, 0]
+
+
+def test_a_run_remembers_how_far_it_has_looked_while_others_write(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn(store, 1, 2)
+    reconciled = compressing.reconcile
+
+    def beside(*args: Any, **given: Any) -> Any:
+        monkeypatch.setattr(compressing, "reconcile", reconciled)
+        store.insert_memory(episode(9, "smtp", project_id="elsewhere"))
+        return reconciled(*args, **given)
+
+    monkeypatch.setattr(compressing, "reconcile", beside)
+    assert [run(store).episodes for _ in range(3)] == [2, 1, 0], "the second looks only at what others wrote"
+
+
+def test_a_run_that_finds_nothing_to_do_is_recorded_only_if_it_has_read_much(store: Store) -> None:
+    learn(store, 1, 2, 3)
+    run(store)
+
+    def looked() -> int:
+        return int(last_run(store.reader, COMPRESSION)["seq"])
+
+    since = looked()
+    for many, is_recorded in ((10, False), (1_000, True)):
+        store.commit("system", [DecayApplied(applied_at=store.now(), updated=0, below_threshold=0)] * many)
+        run(store)
+        assert (looked() > since) == is_recorded
 
 
 def test_concurrent_writes_are_included(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
