@@ -37,7 +37,6 @@ from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
-_MAX_PASTED_CHARS = 4_000
 _ASKED = "Asked: "
 _REFUSED = "Refused: "
 _MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
@@ -66,8 +65,6 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
     for place, said in placed(log.user_interventions[:_MAX_TURNS]):
-        if len(said.action) > _MAX_PASTED_CHARS:
-            continue  # pasted text
         if chosen := _chosen(said):
             reason = "the user answered a question"
             text = "The user chose “{}” when asked “{}”".format(*chosen)
