@@ -46,7 +46,7 @@ from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
 _HEAD_LINES = 200
-_CONTEXT_CHARS = 2_000
+_CONTEXT_CHARS = 4_000
 _MAX_TURN_CHARS = 16_000
 """Maximum characters of what the user says at once; of more the beginning and the end are kept."""
 _MAX_READ_CHARS = 200_000

@@ -27,7 +27,7 @@ StatementKind = Literal["instruction", "statement"]
 
 _MAX_CHARS = 500
 _MAX_ITEM_CHARS = 300
-_MAX_STATEMENTS = 6
+_MAX_STATEMENTS = 12
 _MOST_WORDS = 60
 _MOST_GENERAL_WORDS = 35
 """Longer sentences tell a story, in which "always" and "never" are about something else."""
@@ -166,7 +166,7 @@ _STYLE = re.compile(
 _CONTRASTS = re.compile(
     r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
     r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S|"
-    r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b.{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
+    r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b(?!\s(?:this|these|the same)\b).{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
     r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b|"
     rf"\b(?:i|we)\s(?:really |also |just |only |still |much |usually |generally |strongly |absolutely |typically |do not |don'?t ){{0,3}}(?:"
     rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|"
@@ -177,7 +177,7 @@ _DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
     r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b|"
     r"^(?:here\s+|at work\s+|(?:for|in|on)\s(?:\S+\s){1,6}?)?we\s+(?:only |always |never |still |do not |don'?t |no longer |usually |currently |now |also |sometimes |often |generally |mostly |normally |typically |have a |have an |have no )?"
-    r"(?!(?:see|get|got|had|did|dont|wont|cant|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
+    r"(?!(?:see|get|got|had|did|dont need to|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create|found)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
     r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,
 )
