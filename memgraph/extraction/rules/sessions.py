@@ -47,6 +47,10 @@ _NUMBERED = re.compile(
 )
 """A numbered line, with the indented lines and items below it."""
 _MAX_QUESTION_CHARS = 250
+_ASKS_TO_SHOW = re.compile(
+    r"(?:can|could|would|will|have|did) you\b|(?:check|share|show|try|post|paste|does the)\b", re.IGNORECASE
+)
+"""A question after what is seen now."""
 _OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -71,14 +75,13 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
     for place, said in placed(log.user_interventions[:_MAX_TURNS]):
-        if answers := list(_answers(said)):
-            for number, answer in enumerate(answers, start=1):
-                text = "The user {} “{}” when asked “{}”".format(*answer)
-                key = f"{place}:answer{f'-{number}' if number > 1 else ''}"
-                yield Finding("statement", 8.3, key, text, "the user answered a question", said=said, told=text)
-            if answers[0][0] == "chose":
-                continue
-            said = said.model_copy(update={"action": _NUMBERED.sub("", said.action)})  # noqa: PLW2901
+        answers = list(_answers(said))
+        for part, answer in enumerate(answers, start=1):
+            text = "The user {} “{}” when asked “{}”".format(*answer)
+            key = f"{place}:answer{f'-{part}' if part > 1 else ''}"
+            yield Finding("statement", 8.3, key, text, "the user answered a question", said=said, told=text)
+        if answers and answers[0][0] == "chose":
+            continue
         own = "\n".join(filter(None, spoken(said.action)))
         kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
         latest = len(kept)
@@ -88,6 +91,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
+        stated = [one for one in stated if not any(one.text[1:] in answer for _, answer, _ in answers)]
         kept += [(place, said, one) for one in stated]
         says_why = content_words(own) and not own.rstrip().endswith("?")
         if not stated and said.context.startswith(_REFUSED) and says_why:
@@ -118,10 +122,13 @@ def _answers(said: UserIntervention) -> Iterator[tuple[str, str, str]]:
         if len(offered) == 1 and asked and not offered[0].rstrip(" *").endswith("?"):
             yield "chose", offered[0].replace("**", "").strip(" *"), asked[-1]
     else:
-        asked_as = {mark: " ".join(text.replace("**", "").split()) for mark, text in _NUMBERED.findall(said.context)}
-        pairs = [(" ".join(text.split()), asked_as.get(mark, "")) for mark, text in _NUMBERED.findall(said.action)]
-        pairs = [(answer, question) for answer, question in pairs if "?" in question and not answer.endswith("?")]
-        for answer, question in pairs if len(pairs) > 1 else ():
+        asked_as: defaultdict[str, list[str]] = defaultdict(list)
+        for number, text in _NUMBERED.findall(said.context):
+            if "?" in text and not _ASKS_TO_SHOW.match(question := " ".join(text.replace("**", "").split())):
+                asked_as[number].append(question)
+        numbered = [(asked_as[number], " ".join(text.split())) for number, text in _NUMBERED.findall(said.action)]
+        pairs = [(asked[0], answer) for asked, answer in numbered if len(asked) == 1 and answer[-1] not in "?:"]
+        for question, answer in pairs if len(pairs) > 1 else ():
             shown = question if len(question) <= _MAX_QUESTION_CHARS else f"{question.partition('?')[0]}?"
             yield "answered", cut_at_word(answer, MAX_SAID_CHARS), cut_at_word(shown, _MAX_QUESTION_CHARS)
 

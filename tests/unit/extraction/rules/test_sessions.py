@@ -357,9 +357,9 @@ class TestTheUser:
         asked = "Before I start:\n\n1. **Glaze:** should it be thin?\n   - thin\n   - thick\n2. Shall I sign the cups?\n3. I shall fire at night."
         (memory, *others) = [
             one.memory
-            for one in found(session(said=[told("1. thin, always\n2) no\n3. fine\nWe never fire at night.", asked)]))
+            for one in found(session(said=[told("1. thin, always\n2) no\n3. fine\n\nWe never fire at night.", asked)]))
         ]
-        assert memory.content == "The user said: We never fire at night."
+        assert memory.content.endswith(": We never fire at night.")
         assert [one.content for one in others] == [
             "The user answered “thin, always” when asked “Glaze: should it be thin? - thin - thick”",
             "The user answered “no” when asked “Shall I sign the cups?”",
