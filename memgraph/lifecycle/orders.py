@@ -234,7 +234,7 @@ _SHARE = 0.5
 _SHARE_OF_WAITING = 0.25
 """What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
 FIRST_PARTS = 4
-"""Orders of one session that are made on one day, if others wait for the budget."""
+"""Orders of one session that are made on one day. Half of the sessions' share is for the first order of each: those read later have room, too."""
 _DAYS_AHEAD = 14
 _MOST_COMPARED = 2_000
 """Of more changed memories only the latest are compared with others."""
@@ -298,13 +298,18 @@ def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersRes
     known = view.reader.every_record(WORK_ORDER)
     ranked = _ranked(subjects, known)
     made = Counter(row.get("build_id") for row in known if row["requested_at"][:10] == view.now[:10])
+    in_turn: list[tuple[int, Subject]] = []
+    for one in ranked:
+        in_turn.append((made[one.build_id], one))
+        made[one.build_id] += 1
+    in_turn.sort(key=lambda turn: turn[0])  # the first order of each session before the second of any
     today: list[Subject] = []
     waiting: list[Subject] = []
     left = _budget_left(view, known, _SHARE)
-    for one in ranked:
-        is_due = len(today) < left and made[one.build_id] < FIRST_PARTS
+    for_first_ones = _budget_left(view, (), _SHARE) // 2
+    for earlier, one in in_turn:
+        is_due = earlier < FIRST_PARTS and len(today) < left - (for_first_ones if earlier else 0)
         (today if is_due else waiting).append(one)
-        made[one.build_id] += is_due
     ahead = (from_iso(view.now) + timedelta(days=days) for days in range(1, _DAYS_AHEAD + 1))
     days = [to_iso(day.date().isoformat()) for day in ahead]
     places = [day for day in days for _ in range(_budget_left(view, known, _SHARE_OF_WAITING, day))]

@@ -13,6 +13,7 @@ import orjson
 
 from memgraph.extraction.error_text import error_lines
 from memgraph.extraction.llm.claims import FIELDS
+from memgraph.extraction.readers.source import shortened
 from memgraph.extraction.rules.sessions import Step
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.ports import TokenCounter
@@ -182,7 +183,7 @@ def _fields(event: Event) -> dict[str, Any]:
     if event.said:
         texts = {
             "date": event.said.timestamp[:10],
-            "user_did": cut_at_word(event.said.action, _MAX_SPOKEN_CHARS),
+            "user_did": shortened(event.said.action, _MAX_SPOKEN_CHARS),
             "context": question_in(event.said.context),
         }
         return {"event": event.number} | {name: text for name, text in texts.items() if text}

@@ -46,7 +46,10 @@ from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
 _HEAD_LINES = 200
-_CONTEXT_CHARS = 2_000
+_CONTEXT_CHARS = 4_000
+_MAX_TURN_CHARS = 16_000
+"""Maximum characters of what the user says at once; of more the beginning and the end are kept."""
+_MAX_READ_CHARS = 200_000
 _MAX_RUNNING = 1_000
 _MAX_SEEN = 200_000
 _MAX_UUID_CHARS = 64
@@ -55,8 +58,8 @@ _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"})
 _MARKS = ("Asked: ", "Refused: ")
 """What only this reader may put before a context: it says that the user answered a question, or refused a step."""
-_WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?</\1>", re.DOTALL)
-_TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
+_WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?(?:</\1>|\Z)", re.DOTALL)
+_TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)(?:</user-memory-input>|\Z)", re.DOTALL)
 _NOT_THE_USER = (
     "<command-", "<local-command-", "<bash-input", "<bash-stdout", "<bash-stderr", "<task-notification", "<system-reminder",
     "[Request interrupted by user", "Unknown slash command: ", "Unknown skill: ", "Tool loaded.",
@@ -344,8 +347,8 @@ class _Session:
                 continue
 
     def _intervention(self, text: str, *, about: str = "") -> None:
-        text = _WRAPPED.sub("", _TOLD_TO_REMEMBER.sub(r"\1", text[: 4 * MAX_SAID_CHARS])).strip()
-        action = cleaned(text, MAX_SAID_CHARS)
+        text = _WRAPPED.sub("", _TOLD_TO_REMEMBER.sub(r"\1", text[:_MAX_READ_CHARS])).strip()
+        action = cleaned(text, _MAX_TURN_CHARS)
         is_programs = action.startswith(_NOT_THE_USER) or "hook feedback:" in action[:60]
         if action and not is_programs and len(self.interventions) < MAX_BUILD_TASKS:
             context = about or end(self.said, _CONTEXT_CHARS)

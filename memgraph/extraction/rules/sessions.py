@@ -32,16 +32,25 @@ from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
-from memgraph.text.cutting import cut, split_text, whole_sentences
+from memgraph.text.cutting import cut, cut_at_word, split_text, whole_sentences
 from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
-_MAX_PASTED_CHARS = 4_000
 _ASKED = "Asked: "
 _REFUSED = "Refused: "
 _MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
 """An answer that names one of the marked lines."""
+_NUMBERED = re.compile(
+    r"^\W{0,6}(\d{1,2})\s?[.):]\W{0,4}\s(\S[^\n]{0,600}(?:\n(?:[ \t]{1,8}|[-*•] )(?!\d{1,2}\s?[.):])\S[^\n]{0,200}){0,8})",
+    re.MULTILINE,
+)
+"""A numbered line, with the indented lines and items below it."""
+_MAX_QUESTION_CHARS = 250
+_ASKS_TO_SHOW = re.compile(
+    r"(?:can|could|would|will|have|did) you\b|(?:check|share|show|try|post|paste|does the)\b", re.IGNORECASE
+)
+"""A question after what is seen now."""
 _OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -66,12 +75,12 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
     for place, said in placed(log.user_interventions[:_MAX_TURNS]):
-        if len(said.action) > _MAX_PASTED_CHARS:
-            continue  # pasted text
-        if chosen := _chosen(said):
-            reason = "the user answered a question"
-            text = "The user chose “{}” when asked “{}”".format(*chosen)
-            yield Finding("statement", 8.3, f"{place}:answer", text, reason, said=said, told=text)
+        answers = list(_answers(said))
+        for part, answer in enumerate(answers, start=1):
+            text = "The user {} “{}” when asked “{}”".format(*answer)
+            key = f"{place}:answer{f'-{part}' if part > 1 else ''}"
+            yield Finding("statement", 8.3, key, text, "the user answered a question", said=said, told=text)
+        if answers and answers[0][0] == "chose":
             continue
         own = "\n".join(filter(None, spoken(said.action)))
         kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
@@ -82,6 +91,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
+        stated = [one for one in stated if not any(one.text[1:] in answer for _, answer, _ in answers)]
         kept += [(place, said, one) for one in stated]
         says_why = content_words(own) and not own.rstrip().endswith("?")
         if not stated and said.context.startswith(_REFUSED) and says_why:
@@ -99,19 +109,28 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         yield Finding(one.kind, 9.3, key, one.text, reason, said=told)
 
 
-def _chosen(said: UserIntervention) -> tuple[str, str] | None:
-    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question; what to do next is no choice."""
+def _answers(said: UserIntervention) -> Iterator[tuple[str, str, str]]:
+    """Yield what the user chose of what the agent offered, or answered to its numbered questions, and the question; what to do next is no choice."""
     if said.context.startswith(_ASKED):
-        return said.action, said.context.removeprefix(_ASKED)
-    if mark := _MARK.fullmatch(said.action):
+        yield "chose", said.action, said.context.removeprefix(_ASKED)
+    elif mark := _MARK.fullmatch(said.action):
         offered: list[str] = re.findall(
             rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
         )
         asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
         asked = [line for line in asked if not _OPTION.match(line)]
         if len(offered) == 1 and asked and not offered[0].rstrip(" *").endswith("?"):
-            return offered[0].replace("**", "").strip(" *"), asked[-1]
-    return None
+            yield "chose", offered[0].replace("**", "").strip(" *"), asked[-1]
+    else:
+        asked_as: defaultdict[str, list[str]] = defaultdict(list)
+        for number, text in _NUMBERED.findall(said.context):
+            if "?" in text and not _ASKS_TO_SHOW.match(question := " ".join(text.replace("**", "").split())):
+                asked_as[number].append(question)
+        numbered = [(asked_as[number], " ".join(text.split())) for number, text in _NUMBERED.findall(said.action)]
+        pairs = [(asked[0], answer) for asked, answer in numbered if len(asked) == 1 and answer[-1] not in "?:"]
+        for question, answer in pairs if len(pairs) > 1 else ():
+            shown = question if len(question) <= _MAX_QUESTION_CHARS else f"{question.partition('?')[0]}?"
+            yield "answered", cut_at_word(answer, MAX_SAID_CHARS), cut_at_word(shown, _MAX_QUESTION_CHARS)
 
 
 def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:

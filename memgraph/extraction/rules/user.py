@@ -12,7 +12,7 @@ sentence, which is truncated first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -20,12 +20,14 @@ from typing import Literal, NamedTuple
 
 from memgraph.extraction.statements import is_action, sentences
 from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut_at_word
 from memgraph.text.words import content_words, words_of
 
 StatementKind = Literal["instruction", "statement"]
 
 _MAX_CHARS = 500
-_MAX_STATEMENTS = 6
+_MAX_ITEM_CHARS = 300
+_MAX_STATEMENTS = 12
 _MOST_WORDS = 60
 _MOST_GENERAL_WORDS = 35
 """Longer sentences tell a story, in which "always" and "never" are about something else."""
@@ -124,7 +126,8 @@ _OTHER = r"(?!(?:it|this|that|them|these|those|the same)\b)"
 
 _FORBIDS = re.compile(
     r"^(?:please\s+)?(?:(?:do not|don'?t|dont)\s+(?!(?:worry|forget|bother|mind|know|think|see|care|understand|get|want|have|need|believe|remember|like|you|we|i|be|give|hesitate|tell|lose|loose|stop|wait|ask why)\b)(?!\w+\s+(?:it|this|that|them|these|those)\b)\w+\s+\S|"
-    r"you (?:must not|mustn'?t|must never) \w+\s\S|i (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S|avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
+    r"(?:you (?:must not|mustn'?t|must never)|(?:you|we) should(?:n'?t| not)|(?:i|we) (?:do not|don'?t|dont) want(?: to)?|let'?s not)\s+"
+    r"(?!(?:it|this|that|them|these|those|you|any)\b)\w+\s+\S|i (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S|avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
     r"there(?:'s| is) no (?:longer (?:any )?)?need (?:to|for)\s(?!(?:do|look|see|wait|worry|continue)\b)\S+\s\S|no need (?:to|for)\b.{3,100}?(?:[,;:]|\s[-–—]+|\sbecause|\ssince)\s+(?!i'?m\b)\w+\s\S)",
     re.IGNORECASE,
 )
@@ -163,7 +166,7 @@ _STYLE = re.compile(
 _CONTRASTS = re.compile(
     r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
     r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S|"
-    r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b.{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
+    r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b(?!\s(?:this|these|the same)\b).{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
     r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b|"
     rf"\b(?:i|we)\s(?:really |also |just |only |still |much |usually |generally |strongly |absolutely |typically |do not |don'?t ){{0,3}}(?:"
     rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|"
@@ -174,7 +177,7 @@ _DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
     r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b|"
     r"^(?:here\s+|at work\s+|(?:for|in|on)\s(?:\S+\s){1,6}?)?we\s+(?:only |always |never |still |do not |don'?t |no longer |usually |currently |now |also |sometimes |often |generally |mostly |normally |typically |have a |have an |have no )?"
-    r"(?!(?:see|get|got|had|did|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
+    r"(?!(?:see|get|got|had|did|dont need to|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create|found)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
     r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,
 )
@@ -214,6 +217,8 @@ _NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without
 
 _ASIDE = "\ufffc" * 3
 """Stands for what was set aside; long enough for a sentence of its own."""
+_LISTED = "\u2063"
+"""Stands before the head and each item of a list of rules."""
 _JOINED = "\u2060"
 """Stands for white space in a quotation: no sentence ends there."""
 _FENCED = re.compile(r"(```|~~~|'{3}|\"{3}).{0,8000}?(?:\1|\Z)|<!--.{0,8000}?(?:-->|\Z)", re.DOTALL)
@@ -273,11 +278,11 @@ _INTRODUCES = re.compile(
 )
 """What stands before words of the user's own and a colon."""
 _COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
-_SHOWS = re.compile(
-    rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
+_SHOWS_TEXT = re.compile(
+    rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|\bthe following\b|\bbelow\W*$",
     re.IGNORECASE,
 )
-"""A sentence that shows a text: what follows is that text."""
+"""A sentence that shows a text: what follows is that text, as after a colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +297,10 @@ def statements_in(message: str) -> list[UserStatement]:
     """Return what a message states beyond its request; linear in its length."""
     found: list[UserStatement] = []
     before, was_kept = "", False
-    for part in spoken(message):
+    for part in _parts(message):
+        if part.startswith(_LISTED):
+            found += _statements_of(*part.split(_LISTED)[1:])
+            part = ""  # noqa: PLW2901
         if not part or any(_kind(quoted[0].strip("\"“”„«»‹›'‘’ ")) for quoted in _QUOTED.finditer(part)):
             before, was_kept = "", False
             continue
@@ -438,7 +446,16 @@ _TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[
 _TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
 _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
 """Short lines that a sentence runs over."""
-_ITEM = re.compile(r"\s*(?:[-*•]|(?:\d{1,2}|[a-hA-H])[.)])\s")
+_ITEM = re.compile(r"\s*(?:[-*•]|(?:[-*•]\s)?[❌✅]\ufe0f?|(?:\d{1,2}|[a-hA-H])[.)])\s+")
+_HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}?)([\s*_]*:)?[\s*_]*")
+"""A line that may be the head of a list: behind the mark of a heading, before a colon."""
+_RULES = re.compile(
+    r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?"
+    r"\(?(?:rules?|constraints?|conventions?|guidelines|principles|important|critical)\b(?:\W*\S+){0,5}",
+    re.IGNORECASE,
+)
+"""Head of a list that says that its items are rules."""
+_ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
     re.IGNORECASE,
@@ -447,16 +464,22 @@ _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 
 
 def spoken(message: str) -> list[str]:
-    """Return the sentences that are the user's own, and "" where something was set aside; linear in the length of the message."""
+    """Return the sentences and lists of rules that are the user's own, and "" where something was set aside; linear in the length of the message."""
+    return [part.removeprefix(_LISTED).replace(_LISTED, ": ", 1).replace(_LISTED, "\n") for part in _parts(message)]
+
+
+def _parts(message: str) -> list[str]:
+    """Return the sentences; a list of rules is one part, with a mark before its head and each item."""
     found: list[str] = []
     is_shown = False
-    for paragraph in re.split(r"\n{2,}", _own_text(message)):
-        for part in _own_sentences(paragraph):
+    for paragraph in map(str.strip, re.split(r"\n{2,}", _own_text(message))):
+        for part in [paragraph] if paragraph.startswith(_LISTED) else _own_sentences(paragraph):
             is_aside = _ASIDE in part
             if is_shown and not is_aside:
                 return [*found, ""]
             found.append("" if is_aside else _LOOKS_AT.sub("", part).replace(_JOINED, " "))
-            is_shown = _SHOWS.search(part) is not None and not _introduces(part.rstrip(" *_:"))
+            is_shown = part.rstrip(" *_").endswith(":") or _SHOWS_TEXT.search(part) is not None
+            is_shown = is_shown and not part.startswith(_LISTED) and not _introduces(part.rstrip(" *_:"))
     return found
 
 
@@ -481,8 +504,14 @@ def _own_lines(lines: list[str]) -> list[str]:
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
-    kept, until, is_shell = [], "", False
+    kept, until, is_shell, read = [], "", False, 0
     for place, line in enumerate(lines):
+        if place < read:
+            continue
+        if not until and (listed := _list_at(lines, place)):
+            part, read = listed
+            kept.append(f"\n{part}\n")
+            continue
         before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
@@ -504,6 +533,43 @@ def _own_lines(lines: list[str]) -> list[str]:
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
         )
     return kept
+
+
+def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
+    """Return what stands for the list that a line heads, and the place after it; None if there is none, or its items are read one by one.
+
+    Head and items of a list of rules become one part. What a request lists is set aside, as it is about this task.
+    """
+    head, items, after = _HEAD.fullmatch(lines[place]), [], place + 1
+    if head is None or _ITEM.match(lines[place]):
+        return None
+    for number, line in enumerate(lines[after:], start=after):
+        if mark := _ITEM.match(line):
+            items.append(line[mark.end() :].strip())
+        elif items and line[:1].isspace() and line.strip():
+            items[-1] += f" {line.strip()}"
+        elif line.strip():
+            break
+        after = number + 1 if line.strip() else after
+    told = head[1].strip(" *_")
+    if not items or _is_question(told) or _is_attributed(told):
+        return None
+    are_rules = [_kind(f"{told} {item}") == "instruction" for item in items]
+    if _RULES.fullmatch(told) or (head[2] and sum(are_rules) > len(items) / 2):
+        return _LISTED.join(["", told, *items]), after
+    is_text = _introduces(told) or _SHOWS_TEXT.search(told)
+    return (f"{lines[place]}\n\n{_ASIDE}", after) if head[2] and not is_text else None
+
+
+def _statements_of(told: str, *items: str) -> Iterator[UserStatement]:
+    """Yield a list of rules, in parts if it is long: each has the head and as many items as fit."""
+    is_fact = _ONLY_WEIGHS.search(told) and all(_kind(item) != "instruction" for item in items)
+    part: list[str] = []
+    for item in (*(cut_at_word(item, _MAX_ITEM_CHARS).rstrip(" .;,") for item in items), ""):
+        if part and (not item or len(f"{told}: {'; '.join(part)}; {item}") > _MAX_CHARS - 1):
+            yield UserStatement("statement" if is_fact else "instruction", f"{told}: {'; '.join(part)}")
+            part = []
+        part.append(item)
 
 
 def _addresses(line: str) -> bool:

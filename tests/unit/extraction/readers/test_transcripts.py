@@ -118,6 +118,13 @@ def test_a_users_message_is_stored_with_what_it_answers(path: Path) -> None:
     assert said[0].context == "Shall I use npm?"
 
 
+def test_a_long_message_is_stored_whole_without_what_the_client_put_before_it(path: Path) -> None:
+    shown = f"<ide_selection>{'clay ' * 4_000}</ide_selection>"
+    said = f"{'The glaze is thin. ' * 800}Fire it twice."
+    transcript(path, line("user", f"{shown}{said}", 1), line("user", "<ide_selection>" * 10_000, 2))
+    assert [one.action for one in only_build(path).user_interventions] == [said]
+
+
 def test_a_refused_use_is_the_users_correction_and_no_task(path: Path) -> None:
     refusal = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nUse a migration"
     transcript(

@@ -353,6 +353,19 @@ class TestTheUser:
     def test_a_bare_objection_holds_for_nothing_else(self, text: str) -> None:
         assert found(session(said=[told("Add a logout button."), told(text, "I have changed the header.")])) == []
 
+    def test_numbered_answers_are_kept_with_the_questions_of_their_numbers(self) -> None:
+        asked = "Before I start:\n\n1. **Glaze:** should it be thin?\n   - thin\n   - thick\n2. Shall I sign the cups?\n3. I shall fire at night."
+        (memory, *others) = [
+            one.memory
+            for one in found(session(said=[told("1. thin, always\n2) no\n3. fine\n\nWe never fire at night.", asked)]))
+        ]
+        assert memory.content.endswith(": We never fire at night.")
+        assert [one.content for one in others] == [
+            "The user answered “thin, always” when asked “Glaze: should it be thin? - thin - thick”",
+            "The user answered “no” when asked “Shall I sign the cups?”",
+        ]
+        assert found(session(said=[told("1. thin", asked)])) == []
+
     def test_a_refused_call_is_kept_with_the_users_words(self) -> None:
         memory = only(session(said=[told("Use a migration", "Refused: Bash: psql -c 'drop table cart'")]), "correction")
         assert (

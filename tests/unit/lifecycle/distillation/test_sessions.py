@@ -217,6 +217,20 @@ def test_all_of_a_very_long_session_is_asked_about_on_the_days_after_too(ingeste
     assert len(after) > 1
 
 
+def test_a_session_that_is_read_last_is_asked_about_on_the_same_day(ingested: Any) -> None:
+    for number in range(6):
+        orders = ingested([of_failures(f"kiln{number}", 250 - number)])
+    today = Counter(one.build_id for one in orders if one.requested_at == min(order.requested_at for order in orders))
+    assert today == {"kiln0": FIRST_PARTS} | {f"kiln{number}": 1 for number in range(1, 6)}
+
+
+def test_the_first_order_of_each_session_comes_before_the_second_of_any(ingested: Any) -> None:
+    logs = [of_failures("long", 250), *(session(f"short{number}", 30) for number in range(4))]
+    orders = ingested(logs, distil_orders_a_day=8)
+    today = [one.build_id for one in orders if one.requested_at == min(order.requested_at for order in orders)]
+    assert len(today) == len(set(today)) == 4
+
+
 def test_what_waits_is_open_when_its_day_has_come(ingested: Any, open_store: Any, clock: Any) -> None:
     all_of_it = ingested([of_failures("long", 250)])
     told = MemGraph(open_store()).distillation
