@@ -27,16 +27,38 @@ _MACHINERY_FILES = frozenset({"codecov.yml", "tox.ini", "noxfile.py", "appveyor.
 _PACKAGING = frozenset(
     "setup.py setup.cfg pyproject.toml makefile package.json cargo.toml manifest.in pipfile build.gradle pom.xml go.mod cmakelists.txt".split()
 )
+_LOCKS = frozenset(
+    "go.mod go.sum pipfile package-lock.json npm-shrinkwrap.json pnpm-lock.yaml bun.lockb package.resolved gradle.lockfile "
+    "go.work.sum packages.lock.json cabal.project.freeze".split()
+)
+"""Files with nothing but dependencies, beside those whose names end in `.lock`."""
+_MANIFESTS = frozenset(
+    "setup.py setup.cfg pyproject.toml package.json cargo.toml build.gradle build.gradle.kts pom.xml composer.json gemfile mix.exs "
+    ".pre-commit-config.yaml environment.yml".split()
+)
+"""Files that list dependencies among other things."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def is_documentation(path: str) -> bool:
     """Return whether a file is documentation or an asset of it."""
     file = PurePosixPath(path.lower())
-    requirements = file.name.startswith(("requirements", "constraints"))
-    return not requirements and (
+    return not _is_list(file) and (
         file.suffix in _DOC_ENDINGS or file.stem in _DOC_NAMES or not _DOC_PARTS.isdisjoint(file.parts[:-1])
     )
+
+
+def _is_list(file: PurePosixPath) -> bool:
+    requires = file.suffix in {".txt", ".in", ".pip"} and (
+        file.name.startswith(("requirements", "constraints")) or "requirements" in file.parts[:-1]
+    )
+    return requires or file.suffix == ".lock" or file.name in _LOCKS
+
+
+def lists_dependencies(path: str, *, alone: bool) -> bool:
+    """Return whether a file lists dependencies, and, if they are `alone`, nothing else."""
+    file = PurePosixPath(path.lower())
+    return _is_list(file) or (not alone and (file.name in _MANIFESTS or file.suffix in {".gemspec", ".csproj"}))
 
 
 def is_test(path: str) -> bool:

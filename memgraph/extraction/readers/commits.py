@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
+from heapq import heapify, heappop, heappush
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.components import is_documentation, is_test
+from memgraph.extraction.components import is_documentation, is_test, lists_dependencies
 from memgraph.extraction.readers.source import SourceRecord, beginning, overall, shortened, storable_text
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKind
@@ -83,10 +84,16 @@ _RELEASE = re.compile(
     re.IGNORECASE,
 )
 """A title that names a version and says no more."""
+_VERB_OF_VERSIONS = re.compile(
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|require)\w{0,3}\b", re.IGNORECASE
+)
 _DEPENDENCY = re.compile(
-    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
+    _VERB_OF_VERSIONS.pattern + r".{0,80}(?:[@=<>^~]=? ?v?\d|\bto (?:v\d|\d+\.\d))|"
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|downgrade)\w{0,3}\b.{0,80}\bfrom v?\d\S{0,40} to v?\d|"
+    r"\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
+"""A title that moves a dependency to a version that it states."""
 _ASSETS = (".css", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".log")
 
 
@@ -156,11 +163,11 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
 _SPELLING = frozenset("typo typos spelling misspelling misspellings grammar".split())
 
 
-def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> CommitKind:
-    """Return what kind of change a commit is, which may be known to undo another one, and say that it closes an issue.
+def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, merges: bool = False) -> CommitKind:
+    """Return what kind of change a commit is, which may be known to undo another one, to close an issue, and to be a merge.
 
-    In this order: it undoes another; its title is a version, or raises one of a dependency; it changes nothing but
-    documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
+    In this order: it undoes another; it is a merge; its title is a version, or raises one of a dependency; it changes nothing but
+    what lists dependencies, documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
     """
     title = title[:_MAX_TITLE_CHARS].strip()
     prefix = _PREFIX.match(title)
@@ -171,9 +178,12 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
     says_reverted = action == "undo" and "revert" in title.removesuffix(what).casefold()
     if undoes or (says_reverted and what and not what.startswith(("to ", "back to "))):
         return "revert"
+    if merges:
+        return "merge"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
-    if "dependency" in typed or _DEPENDENCY.match(title):
+    lists = [lists_dependencies(file, alone=_VERB_OF_VERSIONS.match(title) is None) for file in files]
+    if "dependency" in typed or _DEPENDENCY.match(title) or (lists and all(lists)):
         return "dependency"
     if files and all(map(_documents, files)):
         return "docs"
@@ -321,6 +331,12 @@ class Commit:
     message: str
     files: tuple[FileChange, ...] = ()
     release: str = ""
+    parents: tuple[str, ...] = ()
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it has more than one parent."""
+        return len(self.parents) > 1
 
     @property
     def subject(self) -> str:
@@ -379,6 +395,9 @@ def _named_in(text: str, at: int) -> Iterator[re.Match[str]]:
 
 
 class _Kept(NamedTuple):
+    place: int
+    author: str
+    parents: tuple[str, ...]
     subject: str
     bare: str
     body: int
@@ -409,12 +428,15 @@ class RecentCommits:
         """The latest commit by each of its keys."""
         self._undone: dict[str, str] = {}
         """The commits that reverted others, by those."""
+        self._count = 0
 
     def add(self, commit: Commit) -> None:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
-        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
+        self._count += 1
+        known = (self._count, commit.author, commit.parents, subject, bare(subject), hash(commit.body))
+        kept = _Kept(*known, commit.change(), commit.when, undoing)
         self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
@@ -451,6 +473,33 @@ class RecentCommits:
             if not body or self._kept[sha].body == hash(body):
                 return sha
         return None
+
+    def author_of(self, commit: Commit) -> str:
+        """Return who made a commit; of a merge, who made most of the commits that it brings in, as far as these are kept.
+
+        Both sides are walked back together, the latest commit first, until only commits of the first parent are left.
+        """
+        sides = [sha for sha in commit.parents if sha in self._kept]
+        ours, theirs = {*commit.parents[:1]}, {*sides} - {*commit.parents[:1]}
+        waiting = [(-self._kept[sha].place, sha) for sha in dict.fromkeys(sides)]
+        heapify(waiting)
+        seen, authors = set(sides), Counter[str]()
+        while waiting and theirs:
+            _, sha = heappop(waiting)
+            one, is_brought = self._kept[sha], sha in theirs
+            theirs.discard(sha)
+            if is_brought and len(one.parents) < 2:
+                authors[one.author] += 1
+            for parent in filter(self._kept.__contains__, one.parents):
+                if parent not in seen:
+                    seen.add(parent)
+                    heappush(waiting, (-self._kept[parent].place, parent))
+                if is_brought and parent not in ours:
+                    theirs.add(parent)
+                elif not is_brought:
+                    ours.add(parent)
+                    theirs.discard(parent)
+        return authors.most_common(1)[0][0] if authors else commit.author
 
     def undoing(self, commit: Commit) -> Undoing | None:
         """Return what `commit` reverts or does again.
@@ -678,7 +727,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     is_partial = commit.subject.casefold().lstrip("[(").startswith(_PARTIAL)
     return BuildTask(
         task_id=commit.sha,
-        agent_name=storable_text(commit.author).strip()[:400] or "unknown",
+        agent_name=storable_text(recent.author_of(commit)).strip()[:400] or "unknown",
         description=_title(commit.subject),
         output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
         outcome="partial" if is_partial else "success",
@@ -694,7 +743,13 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         release=commit.release or None,
         mends=mended,
         mends_subject=_title(recent.subject_of(mended)) if mended else "",
-        kind=kind_of(title, [file.path for file in files], undoes=bool(undoing) and not again, closes=bool(closes)),
+        kind=kind_of(
+            title,
+            [file.path for file in files],
+            undoes=bool(undoing) and not again,
+            closes=bool(closes),
+            merges=commit.is_merge,
+        ),
         text=beginning(storable_text(plain_text(commit.subject, commit.body)), MAX_TEXT_CHARS),
         changes=[_changed(file) for file in files if storable_text(file.path)],
         mentions=issues_in(commit.message[:_MAX_BODY_CHARS], repositories)[0],

@@ -144,11 +144,11 @@ class GitReader:
         if others and not cursor:
             shown = ", ".join([*others[:_TAGS_SHOWN], *(["…"] if others[_TAGS_SHOWN:] else [])])
             yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
-        recent = RecentCommits()
-        if resumed and spans[0].done:
-            self._recall(spans[0].done, recent)
         # what an earlier run read comes first, so that it keeps its names
         people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
+        recent = RecentCommits()
+        if resumed and spans[0].done:
+            self._recall(spans[0].done, recent, people)
         last: SourceRecord | None = None
         for record in grouped(
             chain.from_iterable(self._commits(span, releases, people) for span in spans),
@@ -285,12 +285,12 @@ class GitReader:
         """Return what a partial clone was made without, such as ``blob:none``; "" for a complete one."""
         return self._asked("config", "--get-regexp", r"^remote\..*\.partialclonefilter$", required=False) or ""
 
-    def _recall(self, done: str, recent: RecentCommits) -> None:
+    def _recall(self, done: str, recent: RecentCommits, people: Mapping[Spelling, str]) -> None:
         """Add the commits up to `done` to `recent`, without reading the contents of their files."""
         limit = f"--max-count={RECENT_COMMITS}"
         names = () if "tree:" in self._filtered() else _WITHOUT_CONTENTS
         with self._running("log", limit, "--date-order", *_LOG, *names, _FORMAT, done, "--") as output:
-            earlier = list(_parsed(_tokens(output), {}))
+            earlier = list(_parsed(_tokens(output), people))
         for commit in reversed(earlier):
             if isinstance(commit, Commit):
                 recent.add(commit)
@@ -409,11 +409,12 @@ def _parsed(tokens: Iterator[str], people: Mapping[Spelling, str]) -> Iterator[C
 
 def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelling, str]) -> Commit | str:
     ids, name, address, date, message = [*header.split("\n", 4), "", "", "", ""][:5]
-    sha = ids.partition(" ")[0].strip()
+    sha, *parents = ids.split() or [""]
     for seconds in date.split():  # its author's, else its committer's
         with suppress(ValueError, OverflowError, OSError):
             when = datetime.fromtimestamp(int(seconds), UTC)
-            return Commit(sha, people.get((name, address), name), when, message, tuple(files.values()))
+            author = people.get((name, address), name)
+            return Commit(sha, author, when, message, tuple(files.values()), parents=tuple(parents))
     return f"commit {sha[:12]}: no date that can be read"
 
 
@@ -476,7 +477,7 @@ class SavedGitLogReader(FileReader):
                 yield SourceRecord(None, start, 0, problem)
             recent = RecentCommits()
             for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
-                earlier = _commit_at(stream, offset, {})
+                earlier = _commit_at(stream, offset, self._people)
                 if isinstance(earlier, Commit):
                     recent.add(earlier)
             commits = (
@@ -533,6 +534,7 @@ def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -
     """Read the commit at `offset`; a string is the reason why it cannot be read."""
     sha = _sha_at(stream, offset)
     author, address, date, read = "", "", "", 0
+    parents: tuple[str, ...] = ()
     message: list[str] = []
     files: list[FileChange] = []
     is_head, is_message = True, False
@@ -548,6 +550,8 @@ def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -
                 author, address, date = match[1].strip(), match[2] or "", match[3] or date
             elif line.startswith(("Date:", "AuthorDate:")):
                 date = line.partition(":")[2].strip()
+            elif line.startswith("Merge: "):
+                parents = tuple(line.split()[1:])
         elif is_message and (is_blank or line.startswith("    ")):
             message.append(line[4:])
         else:  # notes and changes may be indented, too
@@ -558,7 +562,8 @@ def _commit_at(stream: IO[bytes], offset: int, people: Mapping[Spelling, str]) -
     if (when := _date(date)) is None:
         said = f" “{date[:60]}”" if date else ""
         return f"commit {sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
-    return Commit(sha, people.get((author, address), author), when, "\n".join(message), tuple(files))
+    person = people.get((author, address), author)
+    return Commit(sha, person, when, "\n".join(message), tuple(files), parents=parents)
 
 
 def _date(text: str) -> datetime | None:

@@ -56,8 +56,10 @@ _SHA_CHARS, _SHOWN_SHA_CHARS = 7, 10
 """The fewest characters of a hash that some record shortens, and those by which a commit is named."""
 MOST_RESULTS = 2_000
 """Maximum number of results of a test that are counted, the last ones."""
-_NUMBER = re.compile(r"(?:(?:^|[-_#/ ])\d+)?(?:-(?:[0-9a-f]{12,16}|\d{4}-\d\d-\d\dT[\d:.+Z]+))?$")
-"""What sets a build apart from others of its job: a number, and what the readers of logs and reports put behind it."""
+_BUILD = re.compile(
+    r"(?P<job>.*?)(?P<number>(?:^|[-_#/ ])\d+)?(?:-(?:[0-9a-f]{12,16}|\d{4}-\d\d-\d\dT[\d:.+Z]+))?", re.DOTALL
+)
+"""A build's name: its job, often a number, and what the readers of logs and reports put behind them."""
 _MOST_BETWEEN = 20
 """With more commits between a failure and a pass, none of them is named."""
 _MOST_TITLE_CHARS = 120
@@ -229,8 +231,8 @@ def _outcomes(
     for place, change in enumerate(changes):
         near[change.sha[:_SHA_CHARS]].append(place)
     last_failed: dict[tuple[str, str], tuple[int, str]] = {}
-    for run, passed, failed in ran:
-        sha, job = run.get("git_commit", ""), _NUMBER.sub("", run["name"])
+    for job, (run, passed, failed) in zip(_jobs(runs), ran, strict=True):
+        sha = run.get("git_commit", "")
         begun, at = map(datetime.fromisoformat, (run["started_at"], run["completed_at"]))
         known = _place_of(sha, changes, near[sha[:_SHA_CHARS]])
         code = (sha if known is None else codes[known]) or run["id"]
@@ -246,6 +248,25 @@ def _outcomes(
             elif (before := last_failed.pop((test, job), None)) and before[1] != code:
                 one = _mended(one, changes[before[0] + 1 : place + 1], rows)
             yield one
+
+
+def _jobs(runs: Sequence[Row]) -> list[str]:
+    """Return the job of each run, of which they are in order: the name without what sets its builds apart.
+
+    A number sets builds apart, unless one returns on another commit, or two ran at the same time on one: then it tells jobs apart, such as shards.
+    """
+    named = [(match["job"], match["number"] or "") for run in runs if (match := _BUILD.fullmatch(run["name"]))]
+    commits: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    ends: dict[tuple[str, str], tuple[str, str]] = {}
+    several = set()
+    for (job, number), run in zip(named, runs, strict=True):
+        sha = run.get("git_commit", "")
+        commits[job, number].add(sha or run["id"])
+        last, of = ends.get((job, sha), ("", number))
+        if len(commits[job, number]) > 1 or (sha and of != number and run["started_at"] <= last):
+            several.add(job)
+        ends[job, sha] = run["completed_at"], number
+    return [job + number if job in several else job for job, number in named]
 
 
 def _place_of(sha: str, changes: Sequence[Change], near: Sequence[int]) -> int | None:
@@ -281,11 +302,12 @@ def _change(row: Row) -> Change:
         FileChange(one["path"], one["kind"], one.get("added", 0), one.get("removed", 0), one.get("was", ""))
         for one in row["changes"]
     )
+    author = next(iter(row.get("agents_involved", ())), "")
     return Change(
         id=row["id"],
         sha=row["git_commit"],
         at=datetime.fromisoformat(row["occurred_at"]),
-        person="" if is_bot(author := next(iter(row.get("agents_involved", ())), "")) else author,
+        person="" if is_bot(author) or row.get("change_kind") == "merge" else author,
         files=files,
         is_fix=row.get("change_kind") == _FIXES or bool(row.get("closes")),
         mends=row.get("mends"),
