@@ -182,6 +182,10 @@ class GitReader:
                 found[name, address] = None
         return reversed(found)
 
+    def people(self) -> dict[Spelling, str]:
+        """Return the person of each spelling (name and address) of an author."""
+        return persons(self._authors("HEAD"))
+
     def _names(self) -> frozenset[str]:
         """Return the names of the repository at its remotes, such as ``owner/name``, in lower case."""
         urls = (self._asked("config", "--get-regexp", r"^remote\..*\.url$", required=False) or "").splitlines()

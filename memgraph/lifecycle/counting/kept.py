@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memgraph.extraction.readers.commits import issues_in
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import (
     FLAKY,
     HOT_SPOT,
     KNOWS,
+    LATELY,
     MENDED,
     OF_TESTS,
     RETURNS,
@@ -33,7 +35,7 @@ from memgraph.lifecycle.reconcile import NOT_COUNTED, Known, Lesson, invalidated
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, carry_out, commits_of, last_run, never
 from memgraph.model.build import event_id
 from memgraph.model.events.records import phase_key
-from memgraph.model.ids import source_id
+from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import MEMORY_TYPES, Entity
 from memgraph.model.results.learning import COUNTING_SOURCE, CountingReport
 from memgraph.ports import Row
@@ -41,6 +43,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import of_project
 from memgraph.store.query import Mask, Reader
 from memgraph.text import lazy_re as re
+from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut
 from memgraph.text.words import is_bot
 
@@ -70,6 +73,105 @@ class _History(NamedTuple):
 
     records: list[Record]
     rows: dict[str, Row]
+
+
+class Fact(NamedTuple):
+    """What the commits of a project show about a person, a release, an issue or a commit.
+
+    Attributes
+    ----------
+    kind : {"person", "release", "issue", "commit"}
+    commits, fixes : int
+        How many commits it made, has first, or that name it, without merges; how many of them are fixes.
+    first, last : str
+        When the earliest and the latest of them were made, by their authors' dates.
+    persons, releases, files : tuple of str
+        Who made them, most commits first; the releases that have them, latest first; what the last `LATELY` of them changed, most often first.
+    latest : tuple of str
+        The last ones, each with its day and title.
+    """
+
+    kind: str
+    name: str
+    commits: int
+    fixes: int
+    first: str
+    last: str
+    persons: tuple[str, ...]
+    releases: tuple[str, ...]
+    files: tuple[str, ...]
+    latest: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The fact as a sentence."""
+        many = f"{self.commits:,} commit{'s' * (self.commits != 1)}, {self.fixes:,} of them fixes"
+        days = [in_words(at[:10]) for at in (self.first, self.last)]
+        when = f"of {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
+        parts = {"by": self.persons, "in": self.releases, f"the last {LATELY} changed": self.files}
+        said = [f"{word} {_some(names)}" for word, names in parts.items() if names and word != _IDLE.get(self.kind)]
+        return "; ".join([f"{self.name} is {_OF_FACTS[self.kind].format(many=many)}, {when}", *said])
+
+
+_OF_FACTS = {
+    "person": "a person: without merges, {many}",
+    "release": "a release: without merges and what an earlier one has, {many}",
+    "issue": "an issue or pull request: without merges, its number is in the kept text of {many}",
+    "commit": "the hash of {many}",
+}
+_IDLE = {"person": "by", "release": "in"}
+_MOST_SHOWN = 5
+_NUMBERED = re.compile(r"(?:#|GH-)?([1-9]\d{0,8})", re.IGNORECASE)
+
+
+def _bare(version: str) -> str:
+    return version.casefold().removeprefix("v")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
+
+
+def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
+    """Return what the commits of a project show about a name: of a person, a release, an issue (``#12`` or ``12``), or a commit by its hash."""
+    commits = dict[str, Row]()
+    for row in sorted(_rows(reader, project), key=lambda row: (row["occurred_at"], row["seq"])):
+        if "git_commit" in row and row.get("change_kind") != "merge":
+            commits.setdefault(row["git_commit"], row)
+    person, number = canonical_name(name), _NUMBERED.fullmatch(name)
+    of: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for sha, row in commits.items():
+        for author in row.get("agents_involved", ())[:1]:
+            of["person", author] += [row] * (canonical_name(author) == person)
+        if _bare(release := row.get("release", "")) == _bare(name):
+            of["release", release].append(row)
+        if number:
+            named = issues_in(row["content"])[0], row.get("closes", ())
+            of["issue", f"#{number[1]}"] += [row] * (int(number[1]) in named[0] or number[1] in named[1])
+        of["commit", sha] += [row] * (len(name) >= _SHA_CHARS and sha.startswith(name.lower()))
+    return [_fact(kind, called, rows) for (kind, called), rows in of.items() if rows]
+
+
+def _fact(kind: str, name: str, rows: Sequence[Row]) -> Fact:
+    def most(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(one for one, _ in Counter(names).most_common())
+
+    return Fact(
+        kind=kind,
+        name=name,
+        commits=len(rows),
+        fixes=sum(map(_is_fix, rows)),
+        first=rows[0]["occurred_at"],
+        last=rows[-1]["occurred_at"],
+        persons=most(author for row in rows for author in row.get("agents_involved", ())[:1]),
+        releases=tuple(dict.fromkeys(row["release"] for row in reversed(rows) if row.get("release"))),
+        files=most(one["path"] for row in rows[-LATELY:] for one in row.get("changes", ())),
+        latest=tuple(
+            f"{row['git_commit'][:_SHOWN_SHA_CHARS]} {row['occurred_at'][:10]} {cut(row['content'], _MOST_TITLE_CHARS)}"
+            for row in rows[: -_MOST_SHOWN - 1 : -1]
+        ),
+    )
 
 
 def records_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Record]:
@@ -198,11 +300,19 @@ def _episodes(reader: Reader, project: str) -> Mask:
     return mask
 
 
-def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
-    """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
+def _rows(reader: Reader, project: str) -> list[Row]:
     with reader.frozen():
         ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]
-        rows = [row for row in reader.rows(ids) if not row.get("is_suppressed")]
+        return [row for row in reader.rows(ids) if not row.get("is_suppressed")]
+
+
+def _is_fix(row: Row) -> bool:
+    return row.get("change_kind") == _FIXES or bool(row.get("closes"))
+
+
+def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
+    """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
+    rows = _rows(reader, project)
     by_commit = {row["git_commit"]: row for row in rows if "git_commit" in row and row.get("changes")}
     commits = sorted(by_commit.values(), key=lambda row: (row["occurred_at"], row["seq"]))
     changes = [_change(row) for row in commits]
@@ -309,7 +419,7 @@ def _change(row: Row) -> Change:
         at=datetime.fromisoformat(row["occurred_at"]),
         person="" if is_bot(author) or row.get("change_kind") == "merge" else author,
         files=files,
-        is_fix=row.get("change_kind") == _FIXES or bool(row.get("closes")),
+        is_fix=_is_fix(row),
         mends=row.get("mends"),
         reverts=next(iter(row.get("undoes", ())), None),
     )

@@ -366,7 +366,9 @@ class Failures:
             names = [task_name(task), *([quoted_task(f"Test {task.test}")] if task.test else [])]  # as reports have it
             keys = dict.fromkeys([*map(canonical_name, names), f"$ {' '.join(task.command.split())}"])
             for one in (one for key in keys for one in failed.get(key, ())):
-                is_done = task.outcome == "success" and (task.lesson or task.files_changed or not self._is_same_code(log, one))
+                is_done = task.outcome == "success" and (
+                    task.lesson or task.files_changed or not self._is_same_code(log, one)
+                )
                 if is_done and (what := _what_failed(one)) not in made:
                     recovery = recovery_of(log, task, one)
                     both = (recovery.memory, one)  # it quotes the error: it is as private, and no more trusted

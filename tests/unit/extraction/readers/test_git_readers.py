@@ -584,9 +584,7 @@ def test_a_merge_that_brings_a_revert_reverts_nothing_itself(repository: Reposit
 
 
 @pytest.mark.embedded
-def test_who_merges_a_fix_neither_made_it_nor_broke_anything(
-    repository: Repository, store: AgentMemoryStore
-) -> None:
+def test_who_merges_a_fix_neither_made_it_nor_broke_anything(repository: Repository, store: AgentMemoryStore) -> None:
     repository.commit("Add cart", author="Ann")
     merged(repository, "Merge pull request #7 from grace/totals\n\nRound totals", hours=20)
     broken = repository.git("rev-parse", "HEAD")
