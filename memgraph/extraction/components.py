@@ -28,14 +28,10 @@ _PACKAGING = frozenset(
     "setup.py setup.cfg pyproject.toml makefile package.json cargo.toml manifest.in pipfile build.gradle pom.xml go.mod cmakelists.txt".split()
 )
 _LOCKS = frozenset(
-    "go.mod go.sum pipfile package-lock.json npm-shrinkwrap.json pnpm-lock.yaml bun.lockb package.resolved gradle.lockfile "
-    "go.work.sum packages.lock.json cabal.project.freeze".split()
+    "go.mod go.sum pipfile package-lock.json pnpm-lock.yaml gradle.lockfile .pre-commit-config.yaml".split()
 )
 """Files with nothing but dependencies, beside those whose names end in `.lock`."""
-_MANIFESTS = frozenset(
-    "setup.py setup.cfg pyproject.toml package.json cargo.toml build.gradle build.gradle.kts pom.xml composer.json gemfile mix.exs "
-    ".pre-commit-config.yaml environment.yml".split()
-)
+_MANIFESTS = frozenset("setup.py setup.cfg pyproject.toml package.json cargo.toml build.gradle pom.xml gemfile".split())
 """Files that list dependencies among other things."""
 _WORD = re.compile(r"[^\W_]+")
 
@@ -58,7 +54,7 @@ def _is_list(file: PurePosixPath) -> bool:
 def lists_dependencies(path: str, *, alone: bool) -> bool:
     """Return whether a file lists dependencies, and, if they are `alone`, nothing else."""
     file = PurePosixPath(path.lower())
-    return _is_list(file) or (not alone and (file.name in _MANIFESTS or file.suffix in {".gemspec", ".csproj"}))
+    return _is_list(file) or (file.name in _MANIFESTS and not alone)
 
 
 def is_test(path: str) -> bool:

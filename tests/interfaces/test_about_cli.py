@@ -68,7 +68,10 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
             "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, 1 of them fixes, "
             "from 1 February 2026 to 2 February 2026; by Bob Ray; the last 10 changed lid.py"
         )
-    assert "is the hash of 1 commit, 0 of them fixes, of 2 February 2026; by Bob Ray" in run("about", "eeeeeeee").stdout
+    assert (
+        "is the hash of 1 commit, 0 of them fixes, from 2 February 2026 to 2 February 2026; by Bob Ray"
+        in run("about", "eeeeeeee").stdout
+    )
     for name in ("12", "2", "b@x.example"):
         assert f"nothing is counted about {name}" in run("about", name).stderr
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from heapq import heapify, heappop, heappush
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
@@ -334,11 +333,6 @@ class Commit:
     parents: tuple[str, ...] = ()
 
     @property
-    def is_merge(self) -> bool:
-        """Whether it has more than one parent."""
-        return len(self.parents) > 1
-
-    @property
     def subject(self) -> str:
         """The message's title; see `parted`."""
         return self._parted[0]
@@ -395,9 +389,8 @@ def _named_in(text: str, at: int) -> Iterator[re.Match[str]]:
 
 
 class _Kept(NamedTuple):
-    place: int
     author: str
-    parents: tuple[str, ...]
+    parents: frozenset[str]
     subject: str
     bare: str
     body: int
@@ -428,15 +421,13 @@ class RecentCommits:
         """The latest commit by each of its keys."""
         self._undone: dict[str, str] = {}
         """The commits that reverted others, by those."""
-        self._count = 0
 
     def add(self, commit: Commit) -> None:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
-        self._count += 1
-        known = (self._count, commit.author, commit.parents, subject, bare(subject), hash(commit.body))
-        kept = _Kept(*known, commit.change(), commit.when, undoing)
+        made = commit.author, frozenset(commit.parents)
+        kept = _Kept(*made, subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
         self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
@@ -475,30 +466,18 @@ class RecentCommits:
         return None
 
     def author_of(self, commit: Commit) -> str:
-        """Return who made a commit; of a merge, who made most of the commits that it brings in, as far as these are kept.
-
-        Both sides are walked back together, the latest commit first, until only commits of the first parent are left.
-        """
-        sides = [sha for sha in commit.parents if sha in self._kept]
-        ours, theirs = {*commit.parents[:1]}, {*sides} - {*commit.parents[:1]}
-        waiting = [(-self._kept[sha].place, sha) for sha in dict.fromkeys(sides)]
-        heapify(waiting)
-        seen, authors = set(sides), Counter[str]()
-        while waiting and theirs:
-            _, sha = heappop(waiting)
-            one, is_brought = self._kept[sha], sha in theirs
-            theirs.discard(sha)
-            if is_brought and len(one.parents) < 2:
-                authors[one.author] += 1
-            for parent in filter(self._kept.__contains__, one.parents):
-                if parent not in seen:
-                    seen.add(parent)
-                    heappush(waiting, (-self._kept[parent].place, parent))
-                if is_brought and parent not in ours:
-                    theirs.add(parent)
-                elif not is_brought:
-                    ours.add(parent)
-                    theirs.discard(parent)
+        """Return who made a commit; of a merge, who made most of what only its other parents bring in, as far as that is kept."""
+        ours, theirs, authors = {*commit.parents[:1]}, {*commit.parents[1:]} & self._kept.keys(), Counter[str]()
+        for sha, one in reversed(self._kept.items()) if theirs else ():  # no commit comes before its parents
+            if sha in ours:
+                ours.update(one.parents)
+                theirs.difference_update(one.parents)
+            elif sha in theirs:
+                authors[one.author] += len(one.parents) < 2
+                theirs.update(self._kept.keys() & one.parents - ours)
+                theirs.remove(sha)
+            if not theirs:
+                break
         return authors.most_common(1)[0][0] if authors else commit.author
 
     def undoing(self, commit: Commit) -> Undoing | None:
@@ -719,6 +698,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     elif not again and undoing.origin != undoing.commit:
         taken_back = undoing.origin
     files = commit.files[:_MAX_FILES]
+    paths = [file.path for file in files]
     removed, renamed = _moved(files)
     # the issues in a quoted title are closed by that change
     closing = commit.body if undoing else commit.message
@@ -731,7 +711,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         description=_title(commit.subject),
         output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
         outcome="partial" if is_partial else "success",
-        files_changed=_paths(file.path for file in files),
+        files_changed=_paths(paths),
         files_removed=_paths(removed),
         files_renamed=dict(zip(_paths(renamed), _paths(renamed.values()), strict=False)),
         occurred_at=to_iso(commit.when),
@@ -744,11 +724,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         mends=mended,
         mends_subject=_title(recent.subject_of(mended)) if mended else "",
         kind=kind_of(
-            title,
-            [file.path for file in files],
-            undoes=bool(undoing) and not again,
-            closes=bool(closes),
-            merges=commit.is_merge,
+            title, paths, undoes=bool(undoing) and not again, closes=bool(closes), merges=len(commit.parents) > 1
         ),
         text=beginning(storable_text(plain_text(commit.subject, commit.body)), MAX_TEXT_CHARS),
         changes=[_changed(file) for file in files if storable_text(file.path)],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 """Confidence from which a rule that foretells something is kept as a memory; `rules_of` gives the others, too."""
 MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5, RETURNS: 10, FLAKY: 10}
 _MOST_LINKED = 10
-_FIXES, _HISTORIES = "fix", ("git", "gitlog")
+_FIXES, _MERGE, _HISTORIES = "fix", "merge", ("git", "gitlog")
 _DOCUMENTS = (".md", ".rst", ".adoc")
 """Endings of files with which no code changes."""
 _SHA_CHARS, _SHOWN_SHA_CHARS = 7, 10
@@ -75,103 +75,74 @@ class _History(NamedTuple):
     rows: dict[str, Row]
 
 
-class Fact(NamedTuple):
-    """What the commits of a project show about a person, a release, an issue or a commit.
-
-    Attributes
-    ----------
-    kind : {"person", "release", "issue", "commit"}
-    commits, fixes : int
-        How many commits it made, has first, or that name it, without merges; how many of them are fixes.
-    first, last : str
-        When the earliest and the latest of them were made, by their authors' dates.
-    persons, releases, files : tuple of str
-        Who made them, most commits first; the releases that have them, latest first; what the last `LATELY` of them changed, most often first.
-    latest : tuple of str
-        The last ones, each with its day and title.
-    """
-
-    kind: str
-    name: str
-    commits: int
-    fixes: int
-    first: str
-    last: str
-    persons: tuple[str, ...]
-    releases: tuple[str, ...]
-    files: tuple[str, ...]
-    latest: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The fact as a sentence."""
-        many = f"{self.commits:,} commit{'s' * (self.commits != 1)}, {self.fixes:,} of them fixes"
-        days = [in_words(at[:10]) for at in (self.first, self.last)]
-        when = f"of {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
-        parts = {"by": self.persons, "in": self.releases, f"the last {LATELY} changed": self.files}
-        said = [f"{word} {_some(names)}" for word, names in parts.items() if names and word != _IDLE.get(self.kind)]
-        return "; ".join([f"{self.name} is {_OF_FACTS[self.kind].format(many=many)}, {when}", *said])
-
-
 _OF_FACTS = {
-    "person": "a person: without merges, {many}",
-    "release": "a release: without merges and what an earlier one has, {many}",
-    "issue": "an issue or pull request: without merges, its number is in the kept text of {many}",
-    "commit": "the hash of {many}",
+    "person": "a person: without merges, {}",
+    "release": "a release: without merges and what an earlier one has, {}",
+    "issue": "an issue or pull request: without merges, its number is in the kept text of {}",
+    "commit": "the hash of {}",
 }
-_IDLE = {"person": "by", "release": "in"}
 _MOST_SHOWN = 5
 _NUMBERED = re.compile(r"(?:#|GH-)?([1-9]\d{0,8})", re.IGNORECASE)
 
 
-def _bare(version: str) -> str:
-    return version.casefold().removeprefix("v")
+class Fact(NamedTuple):
+    """Of what `kind` a name is (one of `_OF_FACTS`), and the rows of its commits, in order."""
 
+    kind: str
+    name: str
+    commits: Sequence[Row]
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
-    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
+    def document(self) -> dict[str, Any]:
+        """Return what the commits show: counts, times by their authors' dates, names with the most commits first; `files` of the last `LATELY`."""
+        first, last = (self.commits[place]["occurred_at"] for place in (0, -1))
+        fixes = sum(map(_is_fix, self.commits))
+        names = {
+            "persons": _most(_author(row) for row in self.commits) if self.kind != "person" else [],
+            "releases": _most(row.get("release", "") for row in self.commits) if self.kind != "release" else [],
+            "files": _most(one["path"] for row in self.commits[-LATELY:] for one in row.get("changes", ())),
+        }
+        many = f"{len(self.commits):,} commit{'s' * (len(self.commits) != 1)}, {fixes:,} of them fixes"
+        text = (
+            f"{self.name} is {_OF_FACTS[self.kind].format(many)}, from {in_words(first[:10])} to {in_words(last[:10])}"
+        )
+        for said, some in zip(("by", "in", f"the last {LATELY} changed"), names.values(), strict=True):
+            more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
+            text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
+        latest = [
+            f"{row['git_commit'][:_SHOWN_SHA_CHARS]} {row['occurred_at'][:10]} {cut(row['content'], _MOST_TITLE_CHARS)}"
+            for row in self.commits[: -_MOST_SHOWN - 1 : -1]
+        ]
+        counts = {"commits": len(self.commits), "fixes": fixes, "first": first, "last": last}
+        return {"kind": self.kind, "name": self.name, "text": text, **counts, **names, "latest": latest}
 
 
 def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
     """Return what the commits of a project show about a name: of a person, a release, an issue (``#12`` or ``12``), or a commit by its hash."""
     commits = dict[str, Row]()
     for row in sorted(_rows(reader, project), key=lambda row: (row["occurred_at"], row["seq"])):
-        if "git_commit" in row and row.get("change_kind") != "merge":
+        if "git_commit" in row and row.get("change_kind") != _MERGE:
             commits.setdefault(row["git_commit"], row)
-    person, number = canonical_name(name), _NUMBERED.fullmatch(name)
+    number = match[1] if (match := _NUMBERED.fullmatch(name)) else ""
     of: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for sha, row in commits.items():
-        for author in row.get("agents_involved", ())[:1]:
-            of["person", author] += [row] * (canonical_name(author) == person)
-        if _bare(release := row.get("release", "")) == _bare(name):
+        release = row.get("release", "")
+        if canonical_name(_author(row)) == canonical_name(name):
+            of["person", _author(row)].append(row)
+        if release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
             of["release", release].append(row)
-        if number:
-            named = issues_in(row["content"])[0], row.get("closes", ())
-            of["issue", f"#{number[1]}"] += [row] * (int(number[1]) in named[0] or number[1] in named[1])
-        of["commit", sha] += [row] * (len(name) >= _SHA_CHARS and sha.startswith(name.lower()))
-    return [_fact(kind, called, rows) for (kind, called), rows in of.items() if rows]
+        if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
+            of["issue", f"#{number}"].append(row)
+        if len(name) >= _SHA_CHARS and sha.startswith(name.lower()):
+            of["commit", sha].append(row)
+    return [Fact(kind, called, rows) for (kind, called), rows in of.items()]
 
 
-def _fact(kind: str, name: str, rows: Sequence[Row]) -> Fact:
-    def most(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(one for one, _ in Counter(names).most_common())
+def _most(names: Iterable[str]) -> list[str]:
+    return [one for one, _ in Counter(filter(None, names)).most_common()]
 
-    return Fact(
-        kind=kind,
-        name=name,
-        commits=len(rows),
-        fixes=sum(map(_is_fix, rows)),
-        first=rows[0]["occurred_at"],
-        last=rows[-1]["occurred_at"],
-        persons=most(author for row in rows for author in row.get("agents_involved", ())[:1]),
-        releases=tuple(dict.fromkeys(row["release"] for row in reversed(rows) if row.get("release"))),
-        files=most(one["path"] for row in rows[-LATELY:] for one in row.get("changes", ())),
-        latest=tuple(
-            f"{row['git_commit'][:_SHOWN_SHA_CHARS]} {row['occurred_at'][:10]} {cut(row['content'], _MOST_TITLE_CHARS)}"
-            for row in rows[: -_MOST_SHOWN - 1 : -1]
-        ),
-    )
+
+def _author(row: Row) -> str:
+    return next(iter(row.get("agents_involved", ())), "")
 
 
 def records_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Record]:
@@ -412,12 +383,12 @@ def _change(row: Row) -> Change:
         FileChange(one["path"], one["kind"], one.get("added", 0), one.get("removed", 0), one.get("was", ""))
         for one in row["changes"]
     )
-    author = next(iter(row.get("agents_involved", ())), "")
+    author = _author(row)
     return Change(
         id=row["id"],
         sha=row["git_commit"],
         at=datetime.fromisoformat(row["occurred_at"]),
-        person="" if is_bot(author) or row.get("change_kind") == "merge" else author,
+        person="" if is_bot(author) or row.get("change_kind") == _MERGE else author,
         files=files,
         is_fix=_is_fix(row),
         mends=row.get("mends"),

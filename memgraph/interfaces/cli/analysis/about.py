@@ -41,10 +41,12 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     with opened(settings) as memory:
         reader = memory.store.reader
         for one, runs in _projects(memory, project).items():
-            facts = facts_of(reader, one, name) or facts_of(reader, one, _person(reader, one, name))
-            persons = {fact.name for fact in facts if fact.kind == "person"}
             rules = rules_of(records_of(reader, one, runs))
-            known = chosen(name, rules, most=_ALL) or [rule for rule in rules if rule.object in persons]
+            facts, known = facts_of(reader, one, name), chosen(name, rules, most=_ALL)
+            if not facts and not known:
+                facts = facts_of(reader, one, _person(reader, one, name))
+            persons = {fact.name for fact in facts if fact.kind == "person"}
+            known = known or [rule for rule in rules if rule.object in persons]
             if facts or known:
                 found[one] = facts, known
     if not found:
@@ -55,9 +57,9 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     if len(found) > 1:
         raise _several(found)
     ((facts, rules),) = found.values()
-    told = {"facts": [fact._asdict() | {"text": fact.text} for fact in facts]}
-    lines = [line for fact in facts for line in (plain(fact.text), *(f"  {plain(one)}" for one in fact.latest))]
-    document = {"name": name, **told, "rules": [_document(rule) for rule in rules]}
+    told = [fact.document() for fact in facts]
+    lines = [line for fact in told for line in (plain(fact["text"]), *(f"  {plain(one)}" for one in fact["latest"]))]
+    document = {"name": name, "facts": told, "rules": [_document(rule) for rule in rules]}
     emit(settings, document, [*lines, *(_line(rule) for rule in rules)])
 
 
