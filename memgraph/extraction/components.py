@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from memgraph.text import lazy_re as re
@@ -27,12 +27,8 @@ _MACHINERY_FILES = frozenset({"codecov.yml", "tox.ini", "noxfile.py", "appveyor.
 _PACKAGING = frozenset(
     "setup.py setup.cfg pyproject.toml makefile package.json cargo.toml manifest.in pipfile build.gradle pom.xml go.mod cmakelists.txt".split()
 )
-_LOCKS = frozenset(
-    "go.mod go.sum pipfile package-lock.json pnpm-lock.yaml gradle.lockfile .pre-commit-config.yaml".split()
-)
+_LOCKS = frozenset("go.mod go.sum pipfile package-lock.json pnpm-lock.yaml gradle.lockfile".split())
 """Files with nothing but dependencies, beside those whose names end in `.lock`."""
-_MANIFESTS = frozenset("setup.py setup.cfg pyproject.toml package.json cargo.toml build.gradle pom.xml gemfile".split())
-"""Files that list dependencies among other things."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -51,10 +47,10 @@ def _is_list(file: PurePosixPath) -> bool:
     return requires or file.suffix == ".lock" or file.name in _LOCKS
 
 
-def lists_dependencies(path: str, *, alone: bool) -> bool:
-    """Return whether a file lists dependencies, and, if they are `alone`, nothing else."""
-    file = PurePosixPath(path.lower())
-    return _is_list(file) or (file.name in _MANIFESTS and not alone)
+def only_dependencies(paths: Iterable[str]) -> bool:
+    """Return whether files list dependencies, at least one of them nothing else."""
+    files = [PurePosixPath(path.lower()) for path in paths]
+    return any(map(_is_list, files)) and all(_is_list(file) or file.name in _PACKAGING for file in files)
 
 
 def is_test(path: str) -> bool:

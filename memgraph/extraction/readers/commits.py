@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.components import is_documentation, is_test, lists_dependencies
+from memgraph.extraction.components import is_documentation, is_test, only_dependencies
 from memgraph.extraction.readers.source import SourceRecord, beginning, overall, shortened, storable_text
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKind
@@ -83,13 +83,9 @@ _RELEASE = re.compile(
     re.IGNORECASE,
 )
 """A title that names a version and says no more."""
-_VERB_OF_VERSIONS = re.compile(
-    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|require)\w{0,3}\b", re.IGNORECASE
-)
 _DEPENDENCY = re.compile(
-    _VERB_OF_VERSIONS.pattern + r".{0,80}(?:[@=<>^~]=? ?v?\d|\bto (?:v\d|\d+\.\d))|"
-    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|downgrade)\w{0,3}\b.{0,80}\bfrom v?\d\S{0,40} to v?\d|"
-    r"\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:(?:bump|upgrade|update|pin|unpin|downgrade|require)\w{0,3}\b.{0,80}(?:[@=<>^~]=? ?v?\d|\bto (?:v\d|\d+\.\d))|"
+    r"(?:bump|upgrade|downgrade)\w{0,3}\b.{0,80}\bfrom v?\d\S{0,40} to v?\d)|\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
 """A title that moves a dependency to a version that it states."""
@@ -181,8 +177,7 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, mer
         return "merge"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
-    lists = [lists_dependencies(file, alone=_VERB_OF_VERSIONS.match(title) is None) for file in files]
-    if "dependency" in typed or _DEPENDENCY.match(title) or (lists and all(lists)):
+    if "dependency" in typed or _DEPENDENCY.match(title) or only_dependencies(files):
         return "dependency"
     if files and all(map(_documents, files)):
         return "docs"
