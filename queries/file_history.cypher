@@ -7,8 +7,8 @@
 // parameter: limit INT64 = 50, at least 0: maximum number of rows
 // column: occurred_at TIMESTAMP
 // column: project STRING
-// column: persons STRING[]: who made the commit
-// column: kind STRING: fix, feature, docs, test, refactor, revert, release, dependency or other
+// column: persons STRING[]: who made the commit; of a merge, who made most of what it merges
+// column: kind STRING: fix, feature, docs, test, refactor, revert, release, dependency, merge or other
 // column: name STRING: the file's name in that commit
 // column: change STRING: A (added), M (modified), D (deleted) or R (renamed)
 // column: added INT64: lines

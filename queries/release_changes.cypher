@@ -4,14 +4,14 @@
 //   commits that no release contains yet are left out
 // parameter: after STRING = '': only releases after this one; '' for all
 // parameter: upto STRING = '': only releases up to this one; '' for all
-// parameter: kind STRING = '', one of '' 'fix' 'feature' 'docs' 'test' 'refactor' 'revert' 'release' 'dependency' 'other': the kind of change
+// parameter: kind STRING = '', one of '' 'fix' 'feature' 'docs' 'test' 'refactor' 'revert' 'release' 'dependency' 'merge' 'other': the kind of change
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: limit INT64 = 100, at least 0: maximum number of rows
 // column: release STRING
 // column: occurred_at TIMESTAMP
 // column: project STRING
-// column: persons STRING[]: who made the commit
-// column: kind STRING: fix, feature, docs, test, refactor, revert, release, dependency or other
+// column: persons STRING[]: who made the commit; of a merge, who made most of what it merges
+// column: kind STRING: fix, feature, docs, test, refactor, revert, release, dependency, merge or other
 // column: content STRING
 // column: files STRING[]: those that it changed
 // column: git_commit STRING

@@ -8,8 +8,8 @@
 //   rebase
 // column: how STRING: MENDS or REVERTS
 // column: project STRING
-// column: broken_by STRING[]: who made the earlier commit
-// column: fixed_by STRING[]: who made the later one
+// column: broken_by STRING[]: who made the earlier commit; of a merge, who made most of what it merges
+// column: fixed_by STRING[]: who made the later one, likewise
 // column: earlier STRING
 // column: later STRING
 // column: earlier_commit STRING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from memgraph.text import lazy_re as re
@@ -27,16 +27,30 @@ _MACHINERY_FILES = frozenset({"codecov.yml", "tox.ini", "noxfile.py", "appveyor.
 _PACKAGING = frozenset(
     "setup.py setup.cfg pyproject.toml makefile package.json cargo.toml manifest.in pipfile build.gradle pom.xml go.mod cmakelists.txt".split()
 )
+_LOCKS = frozenset("go.mod go.sum pipfile package-lock.json pnpm-lock.yaml gradle.lockfile".split())
+"""Files with nothing but dependencies, beside those whose names end in `.lock`."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def is_documentation(path: str) -> bool:
     """Return whether a file is documentation or an asset of it."""
     file = PurePosixPath(path.lower())
-    requirements = file.name.startswith(("requirements", "constraints"))
-    return not requirements and (
+    return not _is_list(file) and (
         file.suffix in _DOC_ENDINGS or file.stem in _DOC_NAMES or not _DOC_PARTS.isdisjoint(file.parts[:-1])
     )
+
+
+def _is_list(file: PurePosixPath) -> bool:
+    requires = file.suffix in {".txt", ".in", ".pip"} and (
+        file.name.startswith(("requirements", "constraints")) or "requirements" in file.parts[:-1]
+    )
+    return requires or file.suffix == ".lock" or file.name in _LOCKS
+
+
+def only_dependencies(paths: Iterable[str]) -> bool:
+    """Return whether files list dependencies, at least one of them nothing else."""
+    files = [PurePosixPath(path.lower()) for path in paths]
+    return any(map(_is_list, files)) and all(_is_list(file) or file.name in _PACKAGING for file in files)
 
 
 def is_test(path: str) -> bool:

@@ -77,7 +77,7 @@ def implied(memory: Row) -> Iterator[Edge]:
 def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
     yield "OF_COMMIT", _BARE, "Commit", _node("Commit", commit, project), None
     for author in dict.fromkeys(memory.get("agents_involved", ())):
-        if not is_bot(author):
+        if memory.get("change_kind") != "merge" and not is_bot(author):
             yield "AUTHORED_BY", _BARE, "Person", _node("Person", author), None
     if release := memory.get("release"):
         yield "IN_RELEASE", _BARE, "Release", _node("Release", release, project), None

@@ -11,7 +11,7 @@ from memgraph.model.base import MAX_ITEMS, MAX_NAME_CHARS, Count, Finite, Model,
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
-CommitKind = Literal["fix", "feature", "docs", "test", "refactor", "revert", "release", "dependency", "other"]
+CommitKind = Literal["fix", "feature", "docs", "test", "refactor", "revert", "release", "dependency", "merge", "other"]
 FIRST_RUN = " (first run)"  # ends the id of a task: the failure of a test that passed when it was run again
 LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 
@@ -34,6 +34,8 @@ class BuildTask(Model):
 
     Attributes
     ----------
+    agent_name : str
+        Who did it; of a merge in a history, who made most of what it merges.
     command : str
         The command, if the task is one call of a tool or program; `output` is what that printed.
     reasoning, lesson : str

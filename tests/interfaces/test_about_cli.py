@@ -46,6 +46,36 @@ def test_about_prints_what_is_counted_about_a_file(run: Run) -> None:
     assert all(one["support"] <= one["occasions"] == 10 for one in document["rules"])
 
 
+def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "shop.log"
+    head = "commit {}\n{}Author: {}\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\nM\tlid.py\n\n"
+    entries = [
+        head.format("f" * 40, "Merge: 11 22\n", "Ann Smith <a@x.example>", 3, "Merge pull request #7"),
+        head.format("e" * 40, "", "Bob Ray <b@x.example>", 2, "Cool the lid, see #7"),
+        head.format("d" * 40, "", "Bob Ray <b@x.example>", 1, "Close the lid\n\n    Fixes #7"),
+    ]
+    log.write_text("".join(entries) + log.read_text())
+    assert run("ingest", "git", log).exit_code == 0
+    said = run("about", "ann smith").stdout
+    assert (
+        "Ann Smith is a person: without merges, 20 commits, 5 of them fixes, from 1 January 2026 to 20 January 2026"
+        in said
+    )
+    assert "Ann Smith knows saucer.py: made 10 of the 10 changes" in said
+    for name in ("#7", "7", "GH-7"):
+        (line, *_) = run("about", name).stdout.splitlines()
+        assert line == (
+            "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, 1 of them fixes, "
+            "from 1 February 2026 to 2 February 2026; by Bob Ray; the last 10 changed lid.py"
+        )
+    assert (
+        "is the hash of 1 commit, 0 of them fixes, from 2 February 2026 to 2 February 2026; by Bob Ray"
+        in run("about", "eeeeeeee").stdout
+    )
+    for name in ("12", "2", "b@x.example"):
+        assert f"nothing is counted about {name}" in run("about", name).stderr
+
+
 def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
     listed = json.loads(run("learning", "--json").stdout)["rules"]
     assert {one["subject"] for one in listed} == {"cup.py", "test_cup.py", "saucer.py"}

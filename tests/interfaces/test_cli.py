@@ -214,6 +214,7 @@ def test_remember_list_show_and_stats(done):
     assert "deploy" in shown
     assert "shop" in shown
     assert "memories           1 (" in done("stats")
+    assert "listed             1 of them" in done("stats")
 
 
 def test_a_list_in_json_has_each_memory_whole(done):

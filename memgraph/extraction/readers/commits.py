@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.components import is_documentation, is_test
+from memgraph.extraction.components import is_documentation, is_test, only_dependencies
 from memgraph.extraction.readers.source import SourceRecord, beginning, overall, shortened, storable_text
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKind
@@ -84,9 +84,11 @@ _RELEASE = re.compile(
 )
 """A title that names a version and says no more."""
 _DEPENDENCY = re.compile(
-    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:(?:bump|upgrade|update|pin|unpin|downgrade|require)\w{0,3}\b.{0,80}(?:[@=<>^~]=? ?v?\d|\bto (?:v\d|\d+\.\d))|"
+    r"(?:bump|upgrade|downgrade)\w{0,3}\b.{0,80}\bfrom v?\d\S{0,40} to v?\d)|\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
+"""A title that moves a dependency to a version that it states."""
 _ASSETS = (".css", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".log")
 
 
@@ -156,11 +158,11 @@ def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int],
 _SPELLING = frozenset("typo typos spelling misspelling misspellings grammar".split())
 
 
-def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> CommitKind:
-    """Return what kind of change a commit is, which may be known to undo another one, and say that it closes an issue.
+def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, merges: bool = False) -> CommitKind:
+    """Return what kind of change a commit is, which may be known to undo another one, to close an issue, and to be a merge.
 
-    In this order: it undoes another; its title is a version, or raises one of a dependency; it changes nothing but
-    documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
+    In this order: it undoes another; it is a merge; its title is a version, or raises one of a dependency; it changes nothing but
+    what lists dependencies, documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
     """
     title = title[:_MAX_TITLE_CHARS].strip()
     prefix = _PREFIX.match(title)
@@ -171,9 +173,11 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
     says_reverted = action == "undo" and "revert" in title.removesuffix(what).casefold()
     if undoes or (says_reverted and what and not what.startswith(("to ", "back to "))):
         return "revert"
+    if merges:
+        return "merge"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
-    if "dependency" in typed or _DEPENDENCY.match(title):
+    if "dependency" in typed or _DEPENDENCY.match(title) or only_dependencies(files):
         return "dependency"
     if files and all(map(_documents, files)):
         return "docs"
@@ -318,6 +322,7 @@ class Commit:
     message: str
     files: tuple[FileChange, ...] = ()
     release: str = ""
+    parents: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -376,6 +381,8 @@ def _named_in(text: str, at: int) -> Iterator[re.Match[str]]:
 
 
 class _Kept(NamedTuple):
+    author: str
+    parents: frozenset[str]
     subject: str
     bare: str
     body: int
@@ -411,7 +418,8 @@ class RecentCommits:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
-        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
+        made = commit.author, frozenset(commit.parents)
+        kept = _Kept(*made, subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
         self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
@@ -448,6 +456,21 @@ class RecentCommits:
             if not body or self._kept[sha].body == hash(body):
                 return sha
         return None
+
+    def author_of(self, commit: Commit) -> str:
+        """Return who made a commit; of a merge, who made most of what only its other parents bring in, as far as that is kept."""
+        ours, theirs, authors = {*commit.parents[:1]}, {*commit.parents[1:]} & self._kept.keys(), Counter[str]()
+        for sha, one in reversed(self._kept.items()) if theirs else ():  # no commit comes before its parents
+            if sha in ours:
+                ours.update(one.parents)
+                theirs.difference_update(one.parents)
+            elif sha in theirs:
+                authors[one.author] += len(one.parents) < 2
+                theirs.update(self._kept.keys() & one.parents - ours)
+                theirs.remove(sha)
+            if not theirs:
+                break
+        return authors.most_common(1)[0][0] if authors else commit.author
 
     def undoing(self, commit: Commit) -> Undoing | None:
         """Return what `commit` reverts or does again.
@@ -667,6 +690,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     elif not again and undoing.origin != undoing.commit:
         taken_back = undoing.origin
     files = commit.files[:_MAX_FILES]
+    paths = [file.path for file in files]
     removed, renamed = _moved(files)
     # the issues in a quoted title are closed by that change
     closing = commit.body if undoing else commit.message
@@ -675,11 +699,11 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
     is_partial = commit.subject.casefold().lstrip("[(").startswith(_PARTIAL)
     return BuildTask(
         task_id=commit.sha,
-        agent_name=storable_text(commit.author).strip()[:400] or "unknown",
+        agent_name=storable_text(recent.author_of(commit)).strip()[:400] or "unknown",
         description=_title(commit.subject),
         output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
         outcome="partial" if is_partial else "success",
-        files_changed=_paths(file.path for file in files),
+        files_changed=_paths(paths),
         files_removed=_paths(removed),
         files_renamed=dict(zip(_paths(renamed), _paths(renamed.values()), strict=False)),
         occurred_at=to_iso(commit.when),
@@ -691,7 +715,9 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         release=commit.release or None,
         mends=mended,
         mends_subject=_title(recent.subject_of(mended)) if mended else "",
-        kind=kind_of(title, [file.path for file in files], undoes=bool(undoing) and not again, closes=bool(closes)),
+        kind=kind_of(
+            title, paths, undoes=bool(undoing) and not again, closes=bool(closes), merges=len(commit.parents) > 1
+        ),
         text=beginning(storable_text(plain_text(commit.subject, commit.body)), MAX_TEXT_CHARS),
         changes=[_changed(file) for file in files if storable_text(file.path)],
         mentions=issues_in(commit.message[:_MAX_BODY_CHARS], repositories)[0],

@@ -142,11 +142,11 @@ class GitReader:
         if others and not cursor:
             shown = ", ".join([*others[:_TAGS_SHOWN], *(["…"] if others[_TAGS_SHOWN:] else [])])
             yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
-        recent = RecentCommits()
-        if resumed and spans[0].done:
-            self._recall(spans[0].done, recent)
         # what an earlier run read comes first, so that it keeps its names
         people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
+        recent = RecentCommits()
+        if resumed and spans[0].done:
+            self._recall(spans[0].done, recent, people)
         last: SourceRecord | None = None
         for record in grouped(
             chain.from_iterable(self._commits(span, releases, people) for span in spans),
@@ -179,6 +179,10 @@ class GitReader:
                 found.pop((name, address), None)
                 found[name, address] = None
         return reversed(found)
+
+    def people(self) -> dict[Spelling, str]:
+        """Return the person of each spelling (name and address) of an author."""
+        return persons(self._authors("HEAD"))
 
     def _names(self) -> frozenset[str]:
         """Return the names of the repository at its remotes, such as ``owner/name``, in lower case."""
@@ -283,12 +287,12 @@ class GitReader:
         """Return what a partial clone was made without, such as ``blob:none``; "" for a complete one."""
         return self._asked("config", "--get-regexp", r"^remote\..*\.partialclonefilter$", required=False) or ""
 
-    def _recall(self, done: str, recent: RecentCommits) -> None:
+    def _recall(self, done: str, recent: RecentCommits, people: Mapping[Spelling, str]) -> None:
         """Add the commits up to `done` to `recent`, without reading the contents of their files."""
         limit = f"--max-count={RECENT_COMMITS}"
         names = () if "tree:" in self._filtered() else _WITHOUT_CONTENTS
         with self._running("log", limit, "--date-order", *_LOG, *names, _FORMAT, done, "--") as output:
-            earlier = list(_parsed(_tokens(output), {}))
+            earlier = list(_parsed(_tokens(output), people))
         for commit in reversed(earlier):
             if isinstance(commit, Commit):
                 recent.add(commit)
@@ -407,11 +411,12 @@ def _parsed(tokens: Iterator[str], people: Mapping[Spelling, str]) -> Iterator[C
 
 def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelling, str]) -> Commit | str:
     ids, name, address, date, message = [*header.split("\n", 4), "", "", "", ""][:5]
-    sha = ids.partition(" ")[0].strip()
+    sha, *parents = ids.split() or [""]
     for seconds in date.split():  # its author's, else its committer's
         with suppress(ValueError, OverflowError, OSError):
             when = datetime.fromtimestamp(int(seconds), UTC)
-            return Commit(sha, people.get((name, address), name), when, message, tuple(files.values()))
+            author = people.get((name, address), name)
+            return Commit(sha, author, when, message, tuple(files.values()), parents=tuple(parents))
     return f"commit {sha[:12]}: no date that can be read"
 
 
@@ -498,6 +503,7 @@ class _Saved:
     date: str = ""
     message: list[str] = field(default_factory=list)
     files: list[FileChange] = field(default_factory=list)
+    parents: tuple[str, ...] = ()
     is_head: bool = True
     is_message: bool = False
     left: int = _MAX_COMMIT_CHARS
@@ -512,6 +518,8 @@ class _Saved:
                 self.author, self.address, self.date = match[1].strip(), match[2] or "", match[3] or self.date
             elif line.startswith(("Date:", "AuthorDate:")):
                 self.date = line.partition(":")[2].strip()
+            elif line.startswith("Merge: "):
+                self.parents = tuple(line.split()[1:])
         elif self.is_message and (is_blank or line.startswith("    ")):
             self.message += [line[4:]] if self.left > 0 else []
         else:  # notes and changes may be indented, too
@@ -526,7 +534,7 @@ class _Saved:
             said = f" “{self.date[:60]}”" if self.date else ""
             return f"commit {self.sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
         author = people.get((self.author, self.address), self.author)
-        return Commit(self.sha, author, when, "\n".join(self.message), tuple(self.files))
+        return Commit(self.sha, author, when, "\n".join(self.message), tuple(self.files), parents=self.parents)
 
 
 def _date(text: str) -> datetime | None:

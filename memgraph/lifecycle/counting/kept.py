@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from memgraph.extraction.readers.commits import issues_in
 from memgraph.lifecycle.counting.counting import Counting, check
 from memgraph.lifecycle.counting.records import (
     FLAKY,
     HOT_SPOT,
     KNOWS,
+    LATELY,
     MENDED,
     OF_TESTS,
     RETURNS,
@@ -33,7 +35,7 @@ from memgraph.lifecycle.reconcile import NOT_COUNTED, Known, Lesson, invalidated
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, carry_out, commits_of, last_run, never
 from memgraph.model.build import event_id
 from memgraph.model.events.records import phase_key
-from memgraph.model.ids import source_id
+from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import MEMORY_TYPES, Entity
 from memgraph.model.results.learning import COUNTING_SOURCE, CountingReport
 from memgraph.ports import Row
@@ -41,6 +43,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import of_project
 from memgraph.store.query import Mask, Reader
 from memgraph.text import lazy_re as re
+from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut
 from memgraph.text.words import is_bot
 
@@ -49,15 +52,17 @@ LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 """Confidence from which a rule that foretells something is kept as a memory; `rules_of` gives the others, too."""
 MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5, RETURNS: 10, FLAKY: 10}
 _MOST_LINKED = 10
-_FIXES, _HISTORIES = "fix", ("git", "gitlog")
+_FIXES, _MERGE, _HISTORIES = "fix", "merge", ("git", "gitlog")
 _DOCUMENTS = (".md", ".rst", ".adoc")
 """Endings of files with which no code changes."""
 _SHA_CHARS, _SHOWN_SHA_CHARS = 7, 10
 """The fewest characters of a hash that some record shortens, and those by which a commit is named."""
 MOST_RESULTS = 2_000
 """Maximum number of results of a test that are counted, the last ones."""
-_NUMBER = re.compile(r"(?:(?:^|[-_#/ ])\d+)?(?:-(?:[0-9a-f]{12,16}|\d{4}-\d\d-\d\dT[\d:.+Z]+))?$")
-"""What sets a build apart from others of its job: a number, and what the readers of logs and reports put behind it."""
+_BUILD = re.compile(
+    r"(?P<job>.*?)(?P<number>(?:^|[-_#/ ])\d+)?(?:-(?:[0-9a-f]{12,16}|\d{4}-\d\d-\d\dT[\d:.+Z]+))?", re.DOTALL
+)
+"""A build's name: its job, often a number, and what the readers of logs and reports put behind them."""
 _MOST_BETWEEN = 20
 """With more commits between a failure and a pass, none of them is named."""
 _MOST_TITLE_CHARS = 120
@@ -68,6 +73,76 @@ class _History(NamedTuple):
 
     records: list[Record]
     rows: dict[str, Row]
+
+
+_OF_FACTS = {
+    "person": "a person: without merges, {}",
+    "release": "a release: without merges and what an earlier one has, {}",
+    "issue": "an issue or pull request: without merges, its number is in the kept text of {}",
+    "commit": "the hash of {}",
+}
+_MOST_SHOWN = 5
+_NUMBERED = re.compile(r"(?:#|GH-)?([1-9]\d{0,8})", re.IGNORECASE)
+
+
+class Fact(NamedTuple):
+    """Of what `kind` a name is (one of `_OF_FACTS`), and the rows of its commits, in order."""
+
+    kind: str
+    name: str
+    commits: Sequence[Row]
+
+    def document(self) -> dict[str, Any]:
+        """Return what the commits show: counts, times by their authors' dates, names with the most commits first; `files` of the last `LATELY`."""
+        first, last = (self.commits[place]["occurred_at"] for place in (0, -1))
+        fixes = sum(map(_is_fix, self.commits))
+        names = {
+            "persons": _most(_author(row) for row in self.commits) if self.kind != "person" else [],
+            "releases": _most(row.get("release", "") for row in self.commits) if self.kind != "release" else [],
+            "files": _most(one["path"] for row in self.commits[-LATELY:] for one in row.get("changes", ())),
+        }
+        many = f"{len(self.commits):,} commit{'s' * (len(self.commits) != 1)}, {fixes:,} of them fixes"
+        text = (
+            f"{self.name} is {_OF_FACTS[self.kind].format(many)}, from {in_words(first[:10])} to {in_words(last[:10])}"
+        )
+        for said, some in zip(("by", "in", f"the last {LATELY} changed"), names.values(), strict=True):
+            more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
+            text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
+        latest = [
+            f"{row['git_commit'][:_SHOWN_SHA_CHARS]} {row['occurred_at'][:10]} {cut(row['content'], _MOST_TITLE_CHARS)}"
+            for row in self.commits[: -_MOST_SHOWN - 1 : -1]
+        ]
+        counts = {"commits": len(self.commits), "fixes": fixes, "first": first, "last": last}
+        return {"kind": self.kind, "name": self.name, "text": text, **counts, **names, "latest": latest}
+
+
+def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
+    """Return what the commits of a project show about a name: of a person, a release, an issue (``#12`` or ``12``), or a commit by its hash."""
+    commits = dict[str, Row]()
+    for row in sorted(_rows(reader, project), key=lambda row: (row["occurred_at"], row["seq"])):
+        if "git_commit" in row and row.get("change_kind") != _MERGE:
+            commits.setdefault(row["git_commit"], row)
+    number = match[1] if (match := _NUMBERED.fullmatch(name)) else ""
+    of: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for sha, row in commits.items():
+        release = row.get("release", "")
+        if canonical_name(_author(row)) == canonical_name(name):
+            of["person", _author(row)].append(row)
+        if release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
+            of["release", release].append(row)
+        if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
+            of["issue", f"#{number}"].append(row)
+        if len(name) >= _SHA_CHARS and sha.startswith(name.lower()):
+            of["commit", sha].append(row)
+    return [Fact(kind, called, rows) for (kind, called), rows in of.items()]
+
+
+def _most(names: Iterable[str]) -> list[str]:
+    return [one for one, _ in Counter(filter(None, names)).most_common()]
+
+
+def _author(row: Row) -> str:
+    return next(iter(row.get("agents_involved", ())), "")
 
 
 def records_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Record]:
@@ -196,11 +271,19 @@ def _episodes(reader: Reader, project: str) -> Mask:
     return mask
 
 
-def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
-    """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
+def _rows(reader: Reader, project: str) -> list[Row]:
     with reader.frozen():
         ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]
-        rows = [row for row in reader.rows(ids) if not row.get("is_suppressed")]
+        return [row for row in reader.rows(ids) if not row.get("is_suppressed")]
+
+
+def _is_fix(row: Row) -> bool:
+    return row.get("change_kind") == _FIXES or bool(row.get("closes"))
+
+
+def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
+    """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
+    rows = _rows(reader, project)
     by_commit = {row["git_commit"]: row for row in rows if "git_commit" in row and row.get("changes")}
     commits = sorted(by_commit.values(), key=lambda row: (row["occurred_at"], row["seq"]))
     changes = [_change(row) for row in commits]
@@ -229,8 +312,8 @@ def _outcomes(
     for place, change in enumerate(changes):
         near[change.sha[:_SHA_CHARS]].append(place)
     last_failed: dict[tuple[str, str], tuple[int, str]] = {}
-    for run, passed, failed in ran:
-        sha, job = run.get("git_commit", ""), _NUMBER.sub("", run["name"])
+    for job, (run, passed, failed) in zip(_jobs(runs), ran, strict=True):
+        sha = run.get("git_commit", "")
         begun, at = map(datetime.fromisoformat, (run["started_at"], run["completed_at"]))
         known = _place_of(sha, changes, near[sha[:_SHA_CHARS]])
         code = (sha if known is None else codes[known]) or run["id"]
@@ -246,6 +329,25 @@ def _outcomes(
             elif (before := last_failed.pop((test, job), None)) and before[1] != code:
                 one = _mended(one, changes[before[0] + 1 : place + 1], rows)
             yield one
+
+
+def _jobs(runs: Sequence[Row]) -> list[str]:
+    """Return the job of each run, of which they are in order: the name without what sets its builds apart.
+
+    A number sets builds apart, unless one returns on another commit, or two ran at the same time on one: then it tells jobs apart, such as shards.
+    """
+    named = [(match["job"], match["number"] or "") for run in runs if (match := _BUILD.fullmatch(run["name"]))]
+    commits: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    ends: dict[tuple[str, str], tuple[str, str]] = {}
+    several = set()
+    for (job, number), run in zip(named, runs, strict=True):
+        sha = run.get("git_commit", "")
+        commits[job, number].add(sha or run["id"])
+        last, of = ends.get((job, sha), ("", number))
+        if len(commits[job, number]) > 1 or (sha and of != number and run["started_at"] <= last):
+            several.add(job)
+        ends[job, sha] = run["completed_at"], number
+    return [job + number if job in several else job for job, number in named]
 
 
 def _place_of(sha: str, changes: Sequence[Change], near: Sequence[int]) -> int | None:
@@ -281,13 +383,14 @@ def _change(row: Row) -> Change:
         FileChange(one["path"], one["kind"], one.get("added", 0), one.get("removed", 0), one.get("was", ""))
         for one in row["changes"]
     )
+    author = _author(row)
     return Change(
         id=row["id"],
         sha=row["git_commit"],
         at=datetime.fromisoformat(row["occurred_at"]),
-        person="" if is_bot(author := next(iter(row.get("agents_involved", ())), "")) else author,
+        person="" if is_bot(author) or row.get("change_kind") == _MERGE else author,
         files=files,
-        is_fix=row.get("change_kind") == _FIXES or bool(row.get("closes")),
+        is_fix=_is_fix(row),
         mends=row.get("mends"),
         reverts=next(iter(row.get("undoes", ())), None),
     )

@@ -29,7 +29,7 @@ class FileChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A commit. `person` is "" for a machine; `mends` and `reverts` are shas that its message names, whole or abbreviated, never guessed."""
+    """A commit. `person` is "" for a machine, and for a merge; `mends` and `reverts` are shas that its message names, whole or abbreviated, never guessed."""
 
     id: str
     sha: str

@@ -342,10 +342,15 @@ class Failures:
         self._known: dict[str | None, list[EpisodicMemory]] = {}
         self._new: dict[str, EpisodicMemory] = {}
         self._ends: dict[tuple[str | None, str], str] = {}
+        self._commits: dict[tuple[str | None, str], str] = {}
         self._mended: set[str] = set()
 
     def with_recoveries(self, log: BuildEventLog, found: Sequence[Candidate]) -> list[Candidate]:
-        """Return what was found in a build, with the recoveries from failures of earlier ones in place of what else their tasks say."""
+        """Return what was found in a build, with the recoveries from failures of earlier ones in place of what else their tasks say.
+
+        What passes on the commit on which it failed, and states nothing that was done, recovered from nothing.
+        """
+        self._commits[log.project_id, log.build_id] = log.git_commit or ""
         if log.source not in _NAMED_ALIKE:
             return list(found)
         told = {_what_failed(one.memory) for one in found}
@@ -361,7 +366,10 @@ class Failures:
             names = [task_name(task), *([quoted_task(f"Test {task.test}")] if task.test else [])]  # as reports have it
             keys = dict.fromkeys([*map(canonical_name, names), f"$ {' '.join(task.command.split())}"])
             for one in (one for key in keys for one in failed.get(key, ())):
-                if task.outcome == "success" and (what := _what_failed(one)) not in made:
+                is_done = task.outcome == "success" and (
+                    task.lesson or task.files_changed or not self._is_same_code(log, one)
+                )
+                if is_done and (what := _what_failed(one)) not in made:
                     recovery = recovery_of(log, task, one)
                     both = (recovery.memory, one)  # it quotes the error: it is as private, and no more trusted
                     made[what] = with_fields(recovery, strictness([vars(memory) for memory in both]))
@@ -370,6 +378,14 @@ class Failures:
             one for one in found if one.memory.type != "episodic" or events.isdisjoint(one.memory.source_event_ids)
         )
         return [*made.values(), *others]
+
+    def _is_same_code(self, log: BuildEventLog, failure: EpisodicMemory) -> bool:
+        """Return whether a build ran on the commit on which a failure was met last."""
+        place = log.project_id, next(reversed(failure.evidence_build_ids), failure.build_id or "")
+        if log.git_commit and place not in self._commits:
+            row = self._store.reader.record("Run", natural_id("run", place[1], project_id=log.project_id)) or {}
+            self._commits[place] = row.get("git_commit", "")
+        return log.git_commit is not None and self._commits[place] == log.git_commit
 
     def note(self, log: BuildEventLog, memory: AgentMemory) -> list[EpisodicMemory]:
         """Note a memory of a build, and return the failures that it mends: it must be as visible, as trusted, and no record."""

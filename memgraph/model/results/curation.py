@@ -30,7 +30,10 @@ State = Literal["suppressed", "archived", "invalidated", "superseded"]
 
 
 class MemoryListEntry(Model):
-    """One line of a listing; `content` is cut to 80 characters, and `age` is how long ago it happened, or else was recorded."""
+    """One line of a listing; `content` is cut to 80 characters.
+
+    `age` is how long ago it happened or else was recorded; sorted by creation or access, how long ago it was recorded or last used ("never").
+    """
 
     id: str
     type: MemoryType

@@ -54,7 +54,7 @@ class PageData:
     `memories` are in the order of their coming; `kept` counts by kind those that may be shown, of which the page has those that
     `chosen_ids` chooses. `hidden` counts those left out because they are suppressed, sensitive or private, `shortened` those whose text
     was shortened, `undrawn_recalls` the selected recalls that are dated while the trials are not. The span (`first`, `last`) is empty if
-    there is nothing to show. `is_of_tasks`: all failures are tasks, identified by build names. `others` are projects that are not shown,
+    there is nothing to show; after `happened` there are only recalls and changes of memories. `is_of_tasks`: all failures are tasks, identified by build names. `others` are projects that are not shown,
     because they have no common time axis with the one that is.
     """
 
@@ -66,6 +66,7 @@ class PageData:
     shortened: int
     first: str
     last: str
+    happened: str
     builds: int = 0
     undrawn_recalls: int = 0
     is_of_tasks: bool = False
@@ -141,7 +142,9 @@ def page_data(
     scope = Scope(history, project_id, since_then, times.last, None, store.now(), counted["ids"])
     document["failing"] = _failing(scope, series, memories, times)
     is_of_tasks = bool(scope.failures) and all(failure.which.is_task for failure in scope.failures)
-    shown_to = (times.first, times.last, len(builds), 0 if is_dated else len(recalls), is_of_tasks, others)
+    again = (at for one in lines for at in history.lives[one].again if at <= until_then)
+    happened = max([*(line.added for line in lines.values()), *builds, *again], default="")
+    shown_to = (times.first, times.last, happened, len(builds), 0 if is_dated else len(recalls), is_of_tasks, others)
     return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
 
 

@@ -35,10 +35,10 @@ def title_of(project_id: str | None, memories: Sequence[StoredMemory]) -> str:
 
 
 def span_of(data: PageData) -> str:
-    """Return the period in words; undated trials are numbered instead of dated."""
+    """Return the period of the memories and builds in words; undated trials are numbered instead of dated."""
     if not data.first:
         return ""
-    first, last = data.first[:10], data.last[:10]
+    first, last = data.first[:10], data.happened[:10]
     if data.document["undated"]:
         numbers = [trial_of(day) for day in (first, last)]
         return f"trial {numbers[0]}" if numbers[0] == numbers[1] else f"trials {numbers[0]} to {numbers[1]}"

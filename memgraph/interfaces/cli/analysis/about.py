@@ -1,4 +1,4 @@
-"""``about``: what is counted about a file or a test, and how such rules have held."""
+"""``about``: what is known about a file, a test, a person, a release, an issue or a commit; ``learning``: how such rules have held."""
 
 from __future__ import annotations
 
@@ -10,43 +10,76 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit, plain
+from memgraph.interfaces.cli.base.output import emit, notice, plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
     from memgraph.lifecycle.counting.records import Counted
     from memgraph.ports import Row
+    from memgraph.store.query import Reader
 
 _ALL = 1_000
 
 
 @click.command(cls=Command)
 @click.argument("name")
-@click.option(
-    "--project", metavar="NAME", help="The project of the history.  [default: the only one with rules about it]"
-)
+@click.option("--project", metavar="NAME", help="The project of the history.  [default: the only one that knows it]")
 @pass_settings
 def about(settings: Settings, name: str, project: str | None) -> None:
-    """Print what the commits of a history show about the file or folder NAME, which may be a former name of it, or what runs show about the test NAME.
+    """Print what the commits of a history show about NAME, and what runs show about the test NAME.
+
+    NAME is a file or folder, also by a former name; a person, by name or e-mail; a release; an issue or pull request, such as #12; a commit.
 
     Counted are: what changes together with a file, its fixes, changes of it that were mended or taken back, and who knows it; whether a
     test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
     of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
-    from memgraph.lifecycle.counting.kept import records_of, rules_of
+    from memgraph.lifecycle.counting.kept import facts_of, records_of, rules_of
 
+    found = {}
     with opened(settings) as memory:
-        its = ((one, records_of(memory.store.reader, one, runs)) for one, runs in _projects(memory, project).items())
-        found = {one: rules for one, records in its if (rules := chosen(name, rules_of(records), most=_ALL))}
+        reader = memory.store.reader
+        for one, runs in _projects(memory, project).items():
+            rules = rules_of(records_of(reader, one, runs))
+            facts, known = facts_of(reader, one, name), chosen(name, rules, most=_ALL)
+            if not facts and not known:
+                facts = facts_of(reader, one, _person(reader, one, name))
+            persons = {fact.name for fact in facts if fact.kind == "person"}
+            known = known or [rule for rule in rules if rule.object in persons]
+            if facts or known:
+                found[one] = facts, known
     if not found:
         raise Refused(
-            f"nothing is counted about {plain(name)}: no file of that name has enough commits, and no test enough failures"
+            f"nothing is counted about {plain(name)}: no file of that name has enough commits, no test enough failures, and no commit "
+            "is of a person, release, issue or hash of that name"
         )
     if len(found) > 1:
         raise _several(found)
-    (rules,) = found.values()
-    emit(settings, {"name": name, "rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
+    ((facts, rules),) = found.values()
+    told = [fact.document() for fact in facts]
+    lines = [line for fact in told for line in (plain(fact["text"]), *(f"  {plain(one)}" for one in fact["latest"]))]
+    document = {"name": name, "facts": told, "rules": [_document(rule) for rule in rules]}
+    emit(settings, document, [*lines, *(_line(rule) for rule in rules)])
+
+
+def _person(reader: Reader, project: str, name: str) -> str:
+    """Return the person whom a name or an e-mail means in the repositories that were read for a project; itself, where none says so."""
+    from memgraph.errors import SourceError
+    from memgraph.extraction.readers import GitReader
+
+    asked = name.strip().casefold()
+    for source in reader.every_record("Source"):
+        if source["kind"] == GitReader.kind and source["project_id"] == project:
+            try:
+                people = GitReader(source["locator"]).people()
+            except SourceError as error:
+                notice(f"spellings and e-mails of persons are unknown: {error}")
+                continue
+            for spelling, person in people.items():
+                if asked in {one.casefold() for one in spelling}:
+                    return person
+    return name
 
 
 @click.command(cls=Command)

@@ -77,7 +77,7 @@ def _lines(report: Report) -> Iterator[str]:
 def _identity(store: dict[str, Any]) -> str:
     if store["id"] is None:
         return "no store yet: the first `memgraph remember` or `memgraph ingest` creates it"
-    memories = f", {count(store['memories'], 'memory', 'memories')}" if "memories" in store else ""
+    memories = f", {store['memories']:,} memories and records" if "memories" in store else ""
     return f"id {plain(store['id'])}{memories}"
 
 

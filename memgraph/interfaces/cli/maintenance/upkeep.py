@@ -91,9 +91,9 @@ def _document(found: Verification) -> dict[str, Any]:
 def _lines(found: Verification) -> list[str]:
     parts = [count(found.events, "event"), count(found.vectors, "vector")]
     if found.is_deep:
-        parts += [count(found.nodes, "node"), count(found.edges, "edge"), f"the index of {count(found.indexed, 'memory', 'memories')}"]  # fmt: skip
+        parts += [count(found.nodes, "node"), count(found.edges, "edge"), f"the index of {found.indexed:,} memories and records"]  # fmt: skip
     else:
-        parts += [count(found.nodes, "memory", "memories"), count(found.edges, "link")]
+        parts += [f"{found.nodes:,} memories and records", count(found.edges, "link")]
     lines = [f"Verified {', '.join(parts[:-1])} and {parts[-1]} in {sum(found.seconds.values()):.1f} s."]
     lines += [f"  {plain(str(difference))}" for difference in found.first]
     if found.differing > len(found.first):

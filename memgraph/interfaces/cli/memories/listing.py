@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _NO_MEMORY = "no memory yet: `memgraph ingest git .` reads a repository, `memgraph remember TEXT` stores one"
 _TYPES = ("episodic", "semantic", "procedural")
 _ORDERS = ("relevance", "created", "accessed")
+_AGE_OF = {"created": "recorded ", "accessed": "used "}
 _STATES = ("suppressed", "archived", "invalidated", "superseded")
 _SHOWN_FIRST = ("type", "outcome", "reason", "project_id", "tags", "agents_involved", "occurred_at", "relevance_score")
 _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relevance_at", "supporting_memory_ids"})
@@ -94,7 +95,7 @@ def list_(
                     entry.id,
                     entry.type,
                     f"{entry.relevance_score:.2f}",
-                    entry.age,
+                    f"{_AGE_OF.get(sort_by, '')}{entry.age}",
                     "pinned" if entry.is_pinned else "",
                     "" if entry.privacy_tier == "public" else entry.privacy_tier,
                     ", ".join(entry.states),
@@ -134,24 +135,25 @@ def show(settings: Settings, id_: str) -> None:
 @click.option("--prometheus", is_flag=True, help="Print the store's metrics in Prometheus' text format.")
 @pass_settings
 def stats(settings: Settings, prometheus: bool) -> None:
-    """Print counts of memories that are neither archived nor deleted."""
+    """Print counts of memories that are neither archived nor deleted, and of records, likewise."""
     if prometheus:
         _metrics(settings)
         return
     with opened(settings) as memory:
         counts = memory.commands.stats()
-        waiting = memory.store.awaiting_vectors()
+        waiting, listed = memory.store.awaiting_vectors(), int(memory.store.reader.listed().sum())
     by_type = ", ".join(f"{number:,} {kind}" for kind, number in counts.by_type.items())
     lines = [
         f"memories           {counts.total:,} ({by_type})",
-        f"records            {counts.records:,}",
+        f"listed             {listed:,} of them: neither suppressed nor no longer valid",
+        f"records            {counts.records:,}, which are no memories",
         f"pinned             {counts.pinned_count:,}",
         f"suppressed         {counts.suppressed_count:,}",
         f"average relevance  {counts.avg_relevance:.2f}",
         f"awaiting vectors   {waiting:,}",
         f"size on disk       {counts.db_size_bytes / 1e6:,.1f} MB",
     ]
-    emit(settings, {**counts.model_dump(mode="json"), "awaiting_vectors": waiting}, lines)
+    emit(settings, {**counts.model_dump(mode="json"), "listed": listed, "awaiting_vectors": waiting}, lines)
 
 
 def _metrics(settings: Settings) -> None:

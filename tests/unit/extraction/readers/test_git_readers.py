@@ -292,6 +292,7 @@ def test_a_saved_log_tolerates_what_is_wrong_in_it(tmp_path: Path) -> None:
         "commit bbbbbbbbbbbb: its date “someday” cannot be read: save `git log --name-status --date=iso`"
     ]
     merge, fix = tasks(records)
+    assert (merge.kind, merge.agent_name) == ("merge", "Zoe")
     assert (merge.occurred_at, merge.files_changed) == ("2026-03-02T08:00:00.000Z", [])
     assert (fix.description, fix.agent_name, fix.files_changed) == ("Fix  parser �", "Z�oe", ["ab.py", "new.py"])
     assert len(fix.output) < 100_000
@@ -439,6 +440,31 @@ def test_a_merge_knows_the_commit_whose_message_it_repeats(
         assert change.repeats is None
 
 
+def test_a_merge_is_the_work_of_who_made_what_it_merges(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("Add cart", author="Ada Lovelace")
+    repository.git("checkout", "-q", "-b", "side")
+    repository.commit("Add a door", hours=1, author="Grace Hopper", file="a.py")
+    repository.commit("Add an oven", hours=2, author="Alan Kay", file="b.py")
+    repository.git("checkout", "-q", "main")
+    repository.commit("Add refunds", hours=3, author="Ada Lovelace")
+    repository.git("checkout", "-q", "side")
+    repository.git(
+        "merge", "-q", "--no-ff", "-m", "Merge main", "main", when=START + timedelta(hours=4), author="Alan Kay"
+    )
+    repository.commit("Add a lamp", hours=5, author="Grace Hopper", file="c.py")
+    reader = GitReader(repository.path)
+    cursor = list(reader.records(None))[-1].cursor
+    repository.git("checkout", "-q", "main")
+    repository.git("merge", "-q", "--no-ff", "-m", "Bring it to 2.0", "side", when=START + timedelta(hours=6))
+    last = tasks(list(reader.records(cursor)))[-1]
+    assert (last.kind, last.agent_name) == ("merge", "Grace Hopper")
+    found = {task.description: (task.kind, task.agent_name) for task in tasks(list(reader.records(None)))}
+    assert found["Merge main"] == ("merge", "Ada Lovelace")
+    assert found["Bring it to 2.0"] == ("merge", "Grace Hopper")
+    saved = tasks(list(SavedGitLogReader(repository.saved_log(tmp_path / "shop.log", "--no-abbrev")).records(None)))
+    assert {task.description: (task.kind, task.agent_name) for task in saved}["Bring it to 2.0"][0] == "merge"
+
+
 def test_what_a_merge_repeats_is_remembered_once(repository: Repository, store: AgentMemoryStore) -> None:
     repository.commit("Add cart")
     merged(repository, CAUSE, hours=20)
@@ -555,6 +581,21 @@ def test_a_merge_that_brings_a_revert_reverts_nothing_itself(repository: Reposit
 
     assert [row["agents"] for row in store.query("reverted_work")] == [["Bob"]]
     assert [row["fixed_by"] for row in store.query("time_to_fix")] == [["Bob"]]
+
+
+@pytest.mark.embedded
+def test_who_merges_a_fix_neither_made_it_nor_broke_anything(repository: Repository, store: AgentMemoryStore) -> None:
+    repository.commit("Add cart", author="Ann")
+    merged(repository, "Merge pull request #7 from grace/totals\n\nRound totals", hours=20)
+    broken = repository.git("rev-parse", "HEAD")
+    message = f"Merge pull request #8 from grace/fix\n\nFix the totals, which are wrong since {broken}"
+    merged(repository, message, hours=40)
+    ingest(store, GitReader(repository.path))
+
+    (row,) = store.query("time_to_fix")
+    assert (row["earlier_commit"], row["broken_by"], row["fixed_by"]) == (broken, ["Grace"], ["Grace"])
+    authors = "MATCH (m:Memory)-[:AUTHORED_BY]->(p:Person) RETURN p.name AS name, count(*) AS commits ORDER BY name"
+    assert [(row["name"], row["commits"]) for row in store.cypher(authors)] == [("Ann", 1), ("Grace", 2)]
 
 
 @pytest.mark.embedded

@@ -10,7 +10,7 @@ import pytest
 
 from memgraph.extraction.readers import SavedGitLogReader
 from memgraph.lifecycle import ConsolidationPipeline, ingest, sleep
-from memgraph.lifecycle.counting.kept import count_records
+from memgraph.lifecycle.counting.kept import count_records, records_of, rules_of
 from memgraph.model.build import BuildEventLog
 from memgraph.model.results.learning import COUNTING_SOURCE
 
@@ -99,6 +99,17 @@ def test_what_a_person_worded_or_pinned_stays(store: Store, history: Path, chang
     assert kept(store)["cup.py"].content == change.get("content", made.content)
 
 
+def test_a_merge_tells_nothing_of_who_knows_a_file(store: Store, tmp_path: Path) -> None:
+    read(store, tmp_path, [["cup.py"]] * 6)
+    log = tmp_path / "shop.log"
+    head = "commit {:040x}\nMerge: {:07x} {:07x}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n"
+    merges = [f"{head.format(99 + day, day, day, day)}    Merge it\n\nM\tcup.py\n\n" for day in range(9, 0, -1)]
+    log.write_text("".join(merges) + log.read_text())
+    ingest(store, SavedGitLogReader(log), compress=False)
+    (rule,) = [one for one in rules_of(records_of(store.reader, "shop", [])) if one.kind == "who knows"]
+    assert (rule.object, rule.support, rule.occasions) == ("Ann Smith", 6, 6)
+
+
 class Runs:
     """Runs of one test in a store, one an hour."""
 
@@ -163,6 +174,15 @@ def test_a_test_that_was_retried_is_flaky_and_one_that_ran_on_unknown_code_is_no
     assert "2 of 2 times" in rule.content
 
 
+def test_what_passes_again_on_the_same_commit_is_not_told_to_work_now(store: Store) -> None:
+    runs = Runs(store)
+    runs.add("fail", commit="a" * 40)
+    runs.add("pass", commit="a" * 40)
+    assert [one.outcome for one in store.get_all_memories()] == ["negative"]
+    runs.add("pass", commit="b" * 40)
+    assert "positive" in [one.outcome for one in store.get_all_memories()]
+
+
 def test_only_runs_of_one_job_are_compared(store: Store) -> None:
     runs = Runs(store)
     for commit in "abcd":
@@ -181,6 +201,20 @@ def test_the_number_of_a_build_is_no_part_of_its_job(store: Store, name: str) ->
     runs = Runs(store)
     runs.add("pass", "fail", "pass", commit="a" * 40, name=name)
     assert len(runs.rules("flaky test")) == 1
+
+
+def test_a_number_that_returns_or_runs_beside_another_tells_jobs_apart(store: Store) -> None:
+    runs = Runs(store)
+    for commit in "abcd":
+        runs.add("pass", commit=commit * 40, name="shard 1-{:012x}")
+        runs.add("fail", commit=commit * 40, name="shard 2-{:012x}")
+    assert runs.rules("flaky test") == runs.rules("returning failure") == []
+    for number, commit in enumerate("efgh"):
+        runs.number = 100 * number
+        runs.add("pass", commit=commit * 40, name=f"run {commit}, python 1")
+        runs.number = 100 * number
+        runs.add("fail", commit=commit * 40, name=f"run {commit}, python 2")
+    assert runs.rules("flaky test") == runs.rules("returning failure") == []
 
 
 def test_the_last_results_of_a_test_are_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

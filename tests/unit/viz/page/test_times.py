@@ -222,6 +222,9 @@ def test_the_page_ends_where_builds_repeats_and_recalls_end(opened: Any, tmp_pat
         store.commit("global", [MemoryMerged.parse({"id": page.memories[0].id, "changed": {"confidence": 0.9}})])
         assert page_data(store).last[:10] == "2026-09-01"
         assert page_data(store, until="2026-08-01").last[:10] == "2026-06-01"
+        assert span_of(page_data(store, until="2026-08-01")) == "1 March 2026", (
+            "nothing was stored on the day of a recall"
+        )
 
 
 def test_recalls_of_undated_trials_are_counted_beside_their_page(opened: Any, tmp_path: Any) -> None:
