@@ -471,7 +471,7 @@ class SavedGitLogReader(FileReader):
         people = persons((one.author, one.address) for one in saved)
         recent = RecentCommits()
         for one in saved[max(0, done - RECENT_COMMITS) : done]:
-            if isinstance(earlier := one.commit({}), Commit):
+            if isinstance(earlier := one.commit(people), Commit):
                 recent.add(earlier)
         commits = ((one.commit(people), f"{one.sha}@{index}") for index, one in enumerate(saved[done:], start=done))
         yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)

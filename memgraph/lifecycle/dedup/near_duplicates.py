@@ -54,7 +54,16 @@ from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import COMMIT_FIELDS, MAX_CUES, MEMORY_TYPES, AgentMemory, StoredMemory, Vector, id_of, no_attempt
+from memgraph.model.memory import (
+    COMMIT_FIELDS,
+    MAX_CUES,
+    MEMORY_TYPES,
+    AgentMemory,
+    StoredMemory,
+    Vector,
+    id_of,
+    no_attempt,
+)
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.learning import MADE_FROM_OTHERS, CopiesResult, MergeResult
 from memgraph.model.similarity import cosine_similarity
