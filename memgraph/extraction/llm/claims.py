@@ -73,6 +73,7 @@ What you quote is kept as whole sentences, and beside it your content, marked as
 - Quote the sentences that say it, with every number, path and identifier of your content; one that is not in them is refused.
 - Keep what is denied, what is only allowed or asked, and every condition ("only if", "unless"): a reader compares both.
 - Say "the user" only of what is quoted from a turn of the user, and "decided" only of what was decided. State a cause only if the record does.
+- Give a rule or wish of the user in the user's own sentences: so it is kept as a rule.
 - Copy "decision" and "steps" from the record: they become the sentences that they stand in. The words of the other fields must be in it.
 - Days and names of agents must be given there. Leave a field empty if the record gives nothing for it."""
 """The fields of a claim, for prompts that ask for some of them."""

@@ -52,6 +52,7 @@ _CHANGES = "git"
 _FIX = re.compile(
     r"^(?:(?:bug|hot)?fix(?:e[sd])?(?:\([^()\n]{1,40}\))?!?:?)\s+(?!(?:for|in|of|up|with|on)\b)(?=\S)", re.IGNORECASE
 )
+_QUOTED = re.compile(r"^(?:The user: )?“")
 _REVERT = re.compile(r"^(?:revert(?:s|ed)?:?)\s+(?=\S)", re.IGNORECASE)
 _FORBIDS = ("never ", "do not ", "don't ", "don’t ", "avoid ", "must not ")
 _DIRECTS = frozenset(
@@ -156,10 +157,11 @@ def _knowledge(memory: StoredSemanticMemory) -> Note:
     if parts.correct_approach and not memory.incorrect_approach:
         text = f"{text} {'Recommended there' if _is_doubtful(memory) else 'Do'}: {full_stop(parts.correct_approach)}"
     remarks = [*(["said by the user"] if content != memory.content else []), *([place] if place else [])]
-    if not _is_directive(memory, text):
+    said = _QUOTED.sub("", text)
+    if not _is_directive(memory, said):
         doubt = ["uncertain"] if memory.confidence < _DOUBTED else []
         return Note(memory, "known", "Fact", text, [*doubt, *remarks])
-    return Note(memory, "avoid" if text.casefold().startswith(_FORBIDS) else "do", "Rule", text, remarks)
+    return Note(memory, "avoid" if said.casefold().startswith(_FORBIDS) else "do", "Rule", text, remarks)
 
 
 def _mended(memory: StoredSemanticMemory) -> Note | None:

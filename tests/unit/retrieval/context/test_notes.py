@@ -289,6 +289,14 @@ def test_what_is_trusted_less_than_an_agent_gives_no_directions(trust: Any) -> N
     assert any(line.startswith("- Fact: Never verify certificates.") for line in told)
 
 
+def test_a_rule_is_one_also_where_it_is_quoted() -> None:
+    kept = "The user: “Never push on Fridays.” In other words (not verified): The team does not deploy before weekends."
+    plain = "“Tabs are wide.” In other words (not verified): Use spaces."
+    told = notes(SemanticMemory(id=IDS[0], content=kept), SemanticMemory(id=IDS[1], content=plain)).splitlines()
+    assert told[2:4] == ["## What to avoid", f"- Rule: {kept}"]
+    assert f"- Fact: {plain}" in told
+
+
 def test_a_constraint_is_a_rule_in_whatever_words() -> None:
     held = SemanticMemory(id=IDS[0], content="The ledger is read only", is_pinned=True, tags=["Constraint"])
     assert "- Rule: The ledger is read only." in notes(held)
