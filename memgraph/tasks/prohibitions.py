@@ -17,6 +17,7 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import SemanticMemory
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import stated
 from memgraph.text.sentences import split_sentences
 from memgraph.text.words import expanded
 
@@ -110,7 +111,7 @@ def _is_asked(forbidden: _Prohibition, request: _Request) -> bool:
 
 @lru_cache(maxsize=1 << 10)
 def _prohibitions(rule: str) -> tuple[_Prohibition, ...]:
-    sentences = split_sentences(expanded(rule.replace("’", "'")), "claim")[:_MAX_RULES]
+    sentences = split_sentences(expanded(stated(rule).replace("’", "'")), "claim")[:_MAX_RULES]
     return tuple(found for sentence in sentences if (found := _prohibition(" ".join(sentence.split()).rstrip(".!"))))
 
 

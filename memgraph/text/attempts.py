@@ -1,4 +1,4 @@
-"""The text of an episode: what it begins with, by its kind, and what is rendered from the fields of its attempt."""
+"""The text of a memory: what it begins with, by its kind, what is rendered from the fields of an attempt, and what it states of a quotation."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ LEADS = {
     "correction": "The user corrected",
     "intervention": "The user stepped in",
 }
+
+BY_USER = "The user: "
+NOT_VERIFIED = " In other words (not verified): "
+"""Stands between quoted sentences of a source and what was stated of them."""
+
+
+def stated(text: str) -> str:
+    """Return what a text states as so: of a quotation with a reading beside it, the quoted sentences, else all of it."""
+    quoted, marker, _ = text.partition(NOT_VERIFIED)
+    return quoted.removeprefix(BY_USER).strip("“”") if marker else text
 
 
 def without_lead(text: str, kinds: Iterable[str]) -> str:

@@ -33,6 +33,7 @@ from memgraph.model.memory import (
 )
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import BY_USER, NOT_VERIFIED
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.safe import visible_line
@@ -244,8 +245,6 @@ def is_dated(date: str, source: str) -> bool:
     return any(re.search(rf"(?<!\d){form.casefold()}(?!\d)", text) for form in (day, *forms))
 
 
-NOT_VERIFIED = " In other words (not verified): "
-"""Stands between the sentences of the source and what was stated of them."""
 _LEAST_QUOTED_CHARS = 200
 _LEAST_COMMON = 0.25
 _NUMBERS = dict(zip("two three four five six seven eight nine ten".split(), map(str, range(2, 11)), strict=True))
@@ -295,7 +294,7 @@ class Evidence(NamedTuple):
     def quotation(self, limit: int) -> str:
         """Return the sentences in quotation marks, as many as fit, and whether they are the user's."""
         said = " ".join(" ".join(self.sentences).split()).strip("… ")
-        return f"{'The user: ' if self.is_by_user else ''}“{whole_sentences(said, limit - len('The user: “”'))}”"
+        return f"{BY_USER if self.is_by_user else ''}“{whole_sentences(said, limit - len(BY_USER) - 2)}”"
 
 
 def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]:

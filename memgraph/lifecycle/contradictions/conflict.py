@@ -32,6 +32,7 @@ from memgraph.lifecycle.dedup.same import (
 )
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import stated
 from memgraph.text.sentences import split_sentences
 from memgraph.text.words import expanded
 
@@ -109,7 +110,7 @@ def is_question(older: AgentMemory, newer: AgentMemory) -> bool:
     """Return whether words leave it open if one of two near statements no longer holds: they do not decide it, and each says its own."""
     if not (_states(older) and _states(newer) and may_be_about_the_same(older, newer)):
         return False
-    found = difference(older.content, newer.content)
+    found = difference(stated(older.content), stated(newer.content))
     return (found.is_denied or bool(found.own and found.its)) and conflict_of(older, newer) is None
 
 
@@ -157,7 +158,7 @@ class Claim(NamedTuple):
 @lru_cache(maxsize=1 << 12)
 def claims_of(text: str) -> tuple[Claim, ...]:
     """Return the claims of a text's first sentences; questions claim nothing. Linear in the text."""
-    found = (_LABEL.sub("", part.strip(), count=1) for part in split_sentences(text, "claim")[:_MAX_SENTENCES])
+    found = (_LABEL.sub("", part.strip(), count=1) for part in split_sentences(stated(text), "claim")[:_MAX_SENTENCES])
     claims = (_claim(sentence) for sentence in found if not sentence.rstrip().endswith(QUESTION_MARKS))
     return tuple(claim for claim in claims if claim.words)
 

@@ -30,7 +30,7 @@ from memgraph.retrieval.context.context import (
 )
 from memgraph.retrieval.context.markdown import inline, item
 from memgraph.retrieval.context.statement import full_stop, key_of, statement
-from memgraph.text.attempts import without_lead
+from memgraph.text.attempts import stated, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import split_sentences
 
@@ -52,7 +52,6 @@ _CHANGES = "git"
 _FIX = re.compile(
     r"^(?:(?:bug|hot)?fix(?:e[sd])?(?:\([^()\n]{1,40}\))?!?:?)\s+(?!(?:for|in|of|up|with|on)\b)(?=\S)", re.IGNORECASE
 )
-_QUOTED = re.compile(r"^(?:The user: )?“")
 _REVERT = re.compile(r"^(?:revert(?:s|ed)?:?)\s+(?=\S)", re.IGNORECASE)
 _FORBIDS = ("never ", "do not ", "don't ", "don’t ", "avoid ", "must not ")
 _DIRECTS = frozenset(
@@ -157,7 +156,7 @@ def _knowledge(memory: StoredSemanticMemory) -> Note:
     if parts.correct_approach and not memory.incorrect_approach:
         text = f"{text} {'Recommended there' if _is_doubtful(memory) else 'Do'}: {full_stop(parts.correct_approach)}"
     remarks = [*(["said by the user"] if content != memory.content else []), *([place] if place else [])]
-    said = _QUOTED.sub("", text)
+    said = stated(text)
     if not _is_directive(memory, said):
         doubt = ["uncertain"] if memory.confidence < _DOUBTED else []
         return Note(memory, "known", "Fact", text, [*doubt, *remarks])
