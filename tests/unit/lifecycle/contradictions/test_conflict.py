@@ -64,7 +64,7 @@ ALIKE = [
     ("We had trouble with Redux", "We replaced Redux with Zustand"),
     ("The outage was found on Redis", "We moved from Redis to Valkey"),
     ("We never moved from Jest to Vitest", "We moved from Vitest to Bun"),
-    ("The deploy port is 8080", "“The port is set in deploy.toml” In other words (not verified): The deploy port is 9090"),
+    ("We use Redux", "“The store is in src.” In other words (not verified): The store is new. We moved from Redux to Zustand"),
 ]  # fmt: skip
 
 
