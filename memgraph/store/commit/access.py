@@ -64,8 +64,7 @@ class PendingAccess:
         self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
         self._used: list[str] = []
-        self._effects: dict[str, Row | None] = {}
-        self._effects_at = (0, 0)
+        self._computed: tuple[tuple[int, int], dict[str, tuple[int, Row | None]]] = ((0, 0), {})
         self._taken: Taken | None = None
         self._forgotten = 0
         self._timer: threading.Timer | None = None
@@ -79,7 +78,6 @@ class PendingAccess:
         for use in uses:
             self._uses.setdefault(use.memory_id, []).append(use)
             self._used.append(use.memory_id)
-            self._effects.pop(use.memory_id, None)
         if payload is not None:
             self._others.append(payload)
         self._start_timer()
@@ -92,16 +90,26 @@ class PendingAccess:
     def effects(self, rows: Rows, *, since: Mark | None = None) -> list[Row]:
         """Return the ids and changed fields of memories with pending uses; uses of deleted memories have none.
 
-        They are computed once as long as neither the rows nor the uses of a memory change.
+        An effect is kept with the number of uses that it includes, and computed again if the rows or that number have changed. A writer may ask
+        while another thread adds uses.
         """
         state = self.mark[:2]
-        ids = dict.fromkeys(self._used[since.used :] if since and since[:2] == state else self._uses)
-        if self._effects_at != state:
-            self._effects_at, self._effects = state, {}
-        if unknown := [one for one in ids if one not in self._effects]:
-            self._effects |= dict.fromkeys(unknown)
-            self._effects |= {row["id"]: _effect(row, self._uses[row["id"]], self._curve) for row in rows(unknown)}
-        return [effect for one in ids if (effect := self._effects[one])]
+        uses = {
+            one: len(self._uses[one])
+            for one in (self._used[since.used :] if since and since[:2] == state else self._uses)
+        }
+        known_at, known = self._computed
+        found = {one: known[one] for one in uses if one in known} if known_at == state else {}
+        if unknown := [one for one, count in uses.items() if found.get(one, (0,))[0] != count]:
+            read = {row["id"]: row for row in rows(unknown)}
+            for one in unknown:
+                made = _effect(read[one], self._uses[one][: uses[one]], self._curve) if one in read else None
+                found[one] = (uses[one], made)
+            if known_at == state:
+                known.update(found)
+            else:
+                self._computed = (state, found)
+        return [effect for one in uses if (effect := found[one][1])]
 
     def over(self, row: Row) -> Row:
         """Return a row with its pending uses applied."""

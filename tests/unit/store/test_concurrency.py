@@ -6,11 +6,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
 import memgraph
-from memgraph.errors import MemGraphError
+from memgraph.errors import MemGraphError, StorageError
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.testing import FakeExtractor
 
@@ -120,6 +121,17 @@ def test_accesses_by_threads_add_up(store):
     assert store.get_memory(memory.id).access_count == 40
     store.flush()
     assert store.get_memory(memory.id).access_count == 40
+
+
+def test_a_use_survives_a_read_that_fails(store, monkeypatch):
+    memory = store.insert_memory(episode())
+    store.record_access(memory.id)
+    with monkeypatch.context() as patched:
+        patched.setattr(store._projector.rows, "memories", Mock(side_effect=StorageError("the disk is gone", path="rows")))
+        with pytest.raises(StorageError):
+            store.reader.index
+    store.flush()
+    assert store.get_memory(memory.id).access_count == 1
 
 
 def test_accesses_by_two_stores_add_up_and_undo_no_update(open_store):
