@@ -57,7 +57,7 @@ WRITTEN = """
   };
 """
 """Keeps what is written on the map, and where."""
-TITLE = "What was learned in shop, 2 January 2026 to 2 February 2026 · memgraph"
+TITLE = "What was learned in shop, 2 January 2026 to 14 January 2026 · memgraph"
 SPAN_DAYS = 31 + 9 / 24  # from 2 January to 2 February, 9:00
 DAYS = {"alpha": 2, "beta": 4, "gamma": 6, "lesson": 6, "hostile": 10, "old": 12, "new": 14}
 
@@ -203,7 +203,7 @@ def test_it_says_what_it_shows(page):
     assert page.locator("h1").text_content() == "What was learned in shop"
     opening = page.locator(".opening").text_content()
     assert opening.startswith(
-        "From 2 January 2026 to 2 February 2026 the agent stored 7 memories, including 1 generalisation."
+        "From 2 January 2026 to 14 January 2026 the agent stored 7 memories, including 1 generalisation."
     )
     assert int(page.locator("html").get_attribute("data-ready")) < 2_000
 

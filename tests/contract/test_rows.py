@@ -177,7 +177,7 @@ class TestRows:
             "outcome": "negative", "outcome_word": "failure", "confidence": 1 / 3, "access_count": 7,
             "is_pinned": True, "is_suppressed": True, "privacy_tier": "private", "trust_class": "web",
             "floor": 0.1, "relevance_anchor": 4.5, "duration_seconds": 1e-7, "usage_count": 0, "success_rate": 0.5, "override_count": 3,
-            "agents_involved": ["A"], "tags": ["t"], "source_event_ids": ["e"], "evidence_build_ids": ["b"],
+            "agents_involved": ["A"], "tags": ["t"], "cues": ["c"], "source_event_ids": ["e"], "evidence_build_ids": ["b"],
             "alternatives_considered": ["x", ""], "constraints": ["c"], "files_involved": ["f"], "artifacts_produced": ["a"],
             "conditions": ["c"], "steps": ["one", "two"], "prerequisites": ["p"], "exit_criteria": ["e"],
             "entities": [Entity(name="E", kind="error"), Entity(name="f.py", kind="file", about=True)],

@@ -240,6 +240,8 @@ class History:
                 | "closes"
             ):
                 return self._names(self._name)
+            case "cues":
+                return [self._name()[:80].strip() or "x" for _ in range(chance.choice((1, 5)))]
             case "entities":
                 return [
                     {"name": self._name(), "kind": chance.choice(_KINDS), "about": self._has("part")}

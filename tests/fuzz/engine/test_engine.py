@@ -77,5 +77,5 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -
         return real([one._replace(new=new) for one, new in zip(changes, rows, strict=True)], since)
 
     monkeypatch.setattr(copy, "updates", forgetful)
-    outcome = history(tmp_path / "one", "kuzu", 2, 30)
+    outcome = history(tmp_path / "one", "kuzu", 3, 30)
     assert any("title" in one for one in outcome["found"])
