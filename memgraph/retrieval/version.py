@@ -13,7 +13,7 @@ from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import RetrievalConfig
 from memgraph.store.commit.records import VectorModel
 
-STAGES_VERSION = "9"
+STAGES_VERSION = "10"
 """Version of stages and terms, increased when rankings change at equal settings."""
 _BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens", "max_task_items", "max_related"}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:/@+=-]|^[^A-Za-z0-9]")

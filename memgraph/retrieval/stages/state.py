@@ -215,14 +215,18 @@ class Search:
         return len(best)
 
     def words_in(self, slots: Slots) -> list[list[str]]:
-        """Return the words of the query that each of these slots contains, those first that few memories have."""
-        spelled = {term: word for word in reversed(_WORD.findall(self.text)) for term in analyse(word)}
+        """Return the words of the query that each of these slots contains, those first that few memories have; of a word in parts, such as ``cart.py``, the part, if it lacks another."""
+        held = {term.name: np.isin(slots, term.slots) for term in self.terms}
+        words = [(word, analyse(word)) for word in _WORD.findall(self.text)]
         found: list[list[str]] = [[] for _ in slots]
-        for term in sorted(self.terms, key=lambda one: -one.idf):
-            word = spelled.get(term.name, term.name) if term.name.isascii() else term.name  # of Chinese a part of a run
-            has = np.zeros(len(self.index), dtype=np.bool_)
-            has[term.slots] = True
-            for place in np.flatnonzero(has[slots]).tolist():
+        for term in (one.name for one in sorted(self.terms, key=lambda one: -one.idf)):
+            for place in np.flatnonzero(held[term]).tolist():
+                whole = (
+                    word
+                    for word, parts in words
+                    if term in parts and all(one in held and held[one][place] for one in parts)
+                )
+                word = next(whole, term) if term.isascii() else term  # of Chinese a part of a run
                 if word not in found[place]:
                     found[place].append(word)
         return found

@@ -167,3 +167,32 @@ def test_terms_add_up_to_the_score(store: Any, recalled: Any) -> None:
         assert sum(value for value in terms.values() if isinstance(value, float)) == pytest.approx(
             found.score, abs=1e-5
         )
+
+
+def test_what_a_task_names_comes_before_what_its_memories_mention(store: Any, recalled: Any) -> None:
+    rule = "Who changes src/{}.py changes src/{}.py too: so did {} of the last 5 commits that changed src/{}.py"
+
+    def keep(one: str, other: str, number: int) -> None:
+        entities = [{"name": f"src/{name}.py", "kind": "file", "about": name == one} for name in (one, other)]
+        content = rule.format(one, other, number, one)
+        store.insert_memory(memgraph.SemanticMemory(content=content, entities=entities, project_id="shop"))
+
+    for number, other in enumerate(("safe", "exc", "safe", "exc"), 2):
+        keep("coding", other, number)
+    keep("safe", "coding", 5)
+    keep("exc", "coding", 5)
+    store.insert_memories([episode(f"We eat at {hour}") for hour in range(10, 16)])
+
+    first = list(recalled("change src/coding.py"))[:4]
+    assert all(content.startswith("Who changes src/coding.py") for content in first)
+    asked = recalled("Who maintains what changes with src/coding.py?")
+    assert asked[rule.format("safe", "coding", 5, "safe")].mention > 0
+
+
+def test_the_words_of_a_name_are_given_as_the_name_to_texts_with_all_of_it(store: Any, recalled: Any) -> None:
+    store.insert_memories([episode("changes of coding.py"), episode("changes of safe.py")])
+
+    found = recalled("change coding.py")
+
+    assert found["changes of coding.py"].words == ["coding.py", "change"]
+    assert found["changes of safe.py"].words == ["change", "py"]
