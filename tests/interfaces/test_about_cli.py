@@ -65,15 +65,66 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
     for name in ("#7", "7", "GH-7"):
         (line, *_) = run("about", name).stdout.splitlines()
         assert line == (
-            "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, 1 of them fixes, "
-            "from 1 February 2026 to 2 February 2026; by Bob Ray; the last 10 changed lid.py"
+            "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, 1 of them a fix, "
+            "from 1 February 2026 to 2 February 2026; by Bob Ray; they changed lid.py"
         )
     assert (
-        "is the hash of 1 commit, 0 of them fixes, from 2 February 2026 to 2 February 2026; by Bob Ray"
+        "is the hash of 1 commit, on 2 February 2026; by Bob Ray; it changed lid.py\n"
         in run("about", "eeeeeeee").stdout
     )
+    assert "is the hash of 1 commit, a fix, on 1 February 2026; by Bob Ray" in run("about", "ddddddd").stdout
+    assert "is the hash of 1 merge, on 3 February 2026; by Ann Smith" in run("about", "ffffffff").stdout
     for name in ("12", "2", "b@x.example"):
-        assert f"nothing is counted about {name}" in run("about", name).stderr
+        assert f"nothing is known about {name}" in run("about", name).stderr
+
+
+def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "shop.log"
+    head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\n{}\n\n"
+    entries = [
+        head.format("c" * 40, 3, "Warm the spare lid", "M\tspare/lid.py"),
+        head.format("b" * 40, 2, "Move the lid", "R100\tlid.py\ttop/lid.py"),
+        head.format("a" * 40, 1, "Close the lid", "A\tlid.py\nA\tknob.py"),
+    ]
+    log.write_text("".join(entries) + log.read_text())
+    assert run("ingest", "git", log).exit_code == 0
+    for name in ("lid.py", "top/lid.py"):
+        assert run("about", name).stdout.splitlines() == [
+            "top/lid.py is a file: without merges, it was changed by 2 commits, from 1 February 2026 to 2 February 2026; by Bob Ray",
+            "  bbbbbbbbbb 2026-02-02 Move the lid",
+            "  aaaaaaaaaa 2026-02-01 Close the lid",
+        ]
+    assert (
+        "knob.py is a file: without merges, it was changed by 1 commit, on 1 February 2026"
+        in run("about", "knob.py").stdout
+    )
+    assert "top is a folder: without merges, its files were changed by 2 commits" in run(
+        "about", "top/"
+    ).stdout.replace("/", "")
+
+
+def test_a_name_of_several_files_is_refused_with_their_folders(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "shop.log"
+    head = "commit SHA\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-01 12:00:00 +0000\n\n    Close a lid\n\nA\ttop/lid.py\nA\tspare/lid.py\n\n"
+    log.write_text(head.replace("SHA", "a" * 40) + log.read_text())
+    assert run("ingest", "git", log).exit_code == 0
+    said = run("about", "lid.py")
+    assert said.exit_code != 0
+    assert (
+        "several files have or had the name lid.py; give one with its folder: top/lid.py, spare/lid.py" in said.stderr
+    )
+
+
+def test_of_what_a_person_knows_ten_rules_are_printed(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "shop.log"
+    files = "".join(f"M\tplates/{number}.py\n" for number in range(25))
+    head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    Wash all\n\n{}\n\n"
+    log.write_text("".join(head.format(str(day) * 40, day, files) for day in (4, 3, 2, 1)) + log.read_text())
+    assert run("ingest", "git", log).exit_code == 0
+    *lines, more = run("about", "Bob Ray").stdout.splitlines()
+    assert sum("Bob Ray knows plates/" in line for line in lines) == 10
+    assert more == "… and 15 more"
+    assert len(json.loads(run("about", "Bob Ray", "--json").stdout)["rules"]) == 25
 
 
 def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
@@ -85,6 +136,6 @@ def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
 
 
 def test_what_nothing_is_known_of_is_refused(run: Run, tmp_path: Path) -> None:
-    assert "nothing is counted about plate.py" in run("about", "plate.py").stderr
+    assert "nothing is known about plate.py" in run("about", "plate.py").stderr
     assert "name a project with --project: shop" in run("about", "cup.py", "--project", "elsewhere").stderr
     assert run("about", "cup.py", "--home", tmp_path / "empty").exit_code == 1

@@ -63,7 +63,7 @@ _TABLE: dict[Group, dict[str, tuple[str, str]]] = {
         "stats": ("memories.listing", "Show statistics of the store."),
         "about": (
             "analysis.about",
-            "Print what is counted about the file NAME: what changes with it, fixes, who knows it.",
+            "Print what a history shows about NAME: a file, component, test, person, release, issue or commit.",
         ),
         "learning": (
             "analysis.about",

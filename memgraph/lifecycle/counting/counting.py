@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.counting.changes import Changes, Outcomes
@@ -164,18 +164,33 @@ def about(name: str, rules: Iterable[Counted], most: int = 3) -> list[Counted]:
         Maximum number of rules.
     """
     rules = list(rules)
-    wanted = [rule for rule in rules if rule.subject == name] or [rule for rule in rules if name in rule.names]
-    if not wanted:
-        subjects = {rule.subject for rule in rules if any(_last_part(one) == name for one in rule.names)}
-        wanted = [rule for rule in rules if rule.subject in subjects] if len(subjects) == 1 else []
-    if not wanted:
-        wanted = [rule for rule in rules if rule.subject.startswith(name.rstrip("/") + "/")]
+    subjects = named(name, {rule.subject: rule.names for rule in rules})
+    wanted = [rule for rule in rules if rule.subject in subjects]
+    if len(subjects) > 1:
+        if not all(is_in(one, name) for one in subjects):
+            return []
         wanted.sort(key=lambda rule: -rule.confidence)
     nth, ranked = Counter[str](), []
     for place, rule in enumerate(wanted):
         ranked.append((nth[rule.kind], place, rule))
         nth[rule.kind] += 1
     return [rule for *_, rule in sorted(ranked)[:most]]
+
+
+def named(name: str, known: Mapping[str, Collection[str]]) -> list[str]:
+    """Return which subjects, each with all its names, a name means: itself, those that had it, those with this last part, or those in this folder."""
+    if name in known:
+        return [name]
+    return (
+        [one for one, names in known.items() if name in names]
+        or [one for one, names in known.items() if any(_last_part(each) == name for each in names)]
+        or [one for one in known if is_in(one, name)]
+    )
+
+
+def is_in(path: str, folder: str) -> bool:
+    """Return whether a path is in a folder."""
+    return path.startswith(folder.rstrip("/") + "/")
 
 
 def _last_part(name: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memgraph.extraction.readers.commits import issues_in
-from memgraph.lifecycle.counting.counting import Counting, check
+from memgraph.lifecycle.counting.changes import Files
+from memgraph.lifecycle.counting.counting import Counting, check, is_in, named
 from memgraph.lifecycle.counting.records import (
     FLAKY,
     HOT_SPOT,
@@ -76,6 +77,8 @@ class _History(NamedTuple):
 
 
 _OF_FACTS = {
+    "file": "a file: without merges, it was changed by {}",
+    "folder": "a folder: without merges, its files were changed by {}",
     "person": "a person: without merges, {}",
     "release": "a release: without merges and what an earlier one has, {}",
     "issue": "an issue or pull request: without merges, its number is in the kept text of {}",
@@ -99,13 +102,16 @@ class Fact(NamedTuple):
         names = {
             "persons": _most(_author(row) for row in self.commits) if self.kind != "person" else [],
             "releases": _most(row.get("release", "") for row in self.commits) if self.kind != "release" else [],
-            "files": _most(one["path"] for row in self.commits[-LATELY:] for one in row.get("changes", ())),
+            "files": [] if self.kind in {"file", "folder"} else _most(_paths(self.commits[-LATELY:])),
         }
-        many = f"{len(self.commits):,} commit{'s' * (len(self.commits) != 1)}, {fixes:,} of them fixes"
-        text = (
-            f"{self.name} is {_OF_FACTS[self.kind].format(many)}, from {in_words(first[:10])} to {in_words(last[:10])}"
-        )
-        for said, some in zip(("by", "in", f"the last {LATELY} changed"), names.values(), strict=True):
+        many, begun, ended = len(self.commits), in_words(first[:10]), in_words(last[:10])
+        of_fixes = ", a fix" if many == fixes == 1 else f", {fixes:,} of them {'a fix' if fixes == 1 else 'fixes'}"
+        is_merge = self.commits[0].get("change_kind") == _MERGE
+        counted = f"{many:,} {'merge' if is_merge else 'commit'}{'s' * (many > 1)}{of_fixes if fixes else ''}"
+        text = f"{self.name} is {_OF_FACTS[self.kind].format(counted)}, "
+        text += f"on {begun}" if begun == ended else f"from {begun} to {ended}"
+        who = "it" if many == 1 else "they" if many <= LATELY else f"the last {LATELY}"
+        for said, some in zip(("by", "in", f"{who} changed"), names.values(), strict=True):
             more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
             text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
         latest = [
@@ -117,14 +123,21 @@ class Fact(NamedTuple):
 
 
 def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
-    """Return what the commits of a project show about a name: of a person, a release, an issue (``#12`` or ``12``), or a commit by its hash."""
+    """Return what the commits of a project show about a name: of a file or folder, a person, a release, an issue (``#12`` or ``12``), or a commit by its hash.
+
+    A file may have the name, have had it, or end with it: several files are several facts.
+    """
     commits = dict[str, Row]()
-    for row in sorted(_rows(reader, project), key=lambda row: (row["occurred_at"], row["seq"])):
-        if "git_commit" in row and row.get("change_kind") != _MERGE:
+    for row in sorted(_rows(reader, project), key=_in_time):
+        if "git_commit" in row:
             commits.setdefault(row["git_commit"], row)
     number = match[1] if (match := _NUMBERED.fullmatch(name)) else ""
     of: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for sha, row in commits.items():
+        if len(name) >= _SHA_CHARS and sha.startswith(name.lower()):
+            of["commit", sha].append(row)
+    others = [row for row in commits.values() if row.get("change_kind") != _MERGE]
+    for row in others:
         release = row.get("release", "")
         if canonical_name(_author(row)) == canonical_name(name):
             of["person", _author(row)].append(row)
@@ -132,9 +145,33 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
             of["release", release].append(row)
         if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
             of["issue", f"#{number}"].append(row)
-        if len(name) >= _SHA_CHARS and sha.startswith(name.lower()):
-            of["commit", sha].append(row)
-    return [Fact(kind, called, rows) for (kind, called), rows in of.items()]
+    return [*_files(others, name), *(Fact(kind, called, rows) for (kind, called), rows in of.items())]
+
+
+def _files(commits: Iterable[Row], name: str) -> list[Fact]:
+    """Return the changes of the files that a name means, followed through their renames; of a folder, those of all its files."""
+    files, of = Files(), defaultdict[int, list[Row]](list)
+    for row in commits:
+        for file in set(files.follow(_change(row))) if row.get("changes") else ():
+            of[file].append(row)
+    present: dict[str, list[int]] = defaultdict(list)
+    for file in of:
+        present[files.name(file)].append(file)
+    known = {one: {name for file in some for name in files.names[file]} for one, some in present.items()}
+    found = named(name, known)
+    if found and all(is_in(one, name) for one in found):
+        found, present[name] = [name], [file for one in found for file in present[one]]
+    kind = "file" if name in known or found != [name] else "folder"
+    changed = {one: {row["id"]: row for file in present[one] for row in of[file]} for one in found}
+    return [Fact(kind, one, sorted(rows.values(), key=_in_time)) for one, rows in changed.items()]
+
+
+def _in_time(row: Row) -> tuple[str, int]:
+    return row["occurred_at"], row["seq"]
+
+
+def _paths(commits: Iterable[Row]) -> Iterator[str]:
+    return (one["path"] for row in commits for one in row.get("changes", ()))
 
 
 def _most(names: Iterable[str]) -> list[str]:
@@ -285,7 +322,7 @@ def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
     """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
     rows = _rows(reader, project)
     by_commit = {row["git_commit"]: row for row in rows if "git_commit" in row and row.get("changes")}
-    commits = sorted(by_commit.values(), key=lambda row: (row["occurred_at"], row["seq"]))
+    commits = sorted(by_commit.values(), key=_in_time)
     changes = [_change(row) for row in commits]
     told = {
         event: row["id"]

@@ -1,4 +1,4 @@
-"""``about``: what is known about a file, a test, a person, a release, an issue or a commit; ``learning``: how such rules have held."""
+"""``about``: what is known about a file, a component, a test, a person, a release, an issue or a commit; ``learning``: how such rules have held."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from memgraph.ports import Row
     from memgraph.store.query import Reader
 
-_ALL = 1_000
+_ALL, _OF_ONE = 1_000, 10
+"""Maximum numbers of lines: of rules about a name, and of what a person knows, or of files of one name."""
 
 
 @click.command(cls=Command)
@@ -26,9 +27,10 @@ _ALL = 1_000
 @click.option("--project", metavar="NAME", help="The project of the history.  [default: the only one that knows it]")
 @pass_settings
 def about(settings: Settings, name: str, project: str | None) -> None:
-    """Print what the commits of a history show about NAME, and what runs show about the test NAME.
+    """Print what a history shows about NAME: a file, component, test, person, release, issue or commit.
 
-    NAME is a file or folder, also by a former name; a person, by name or e-mail; a release; an issue or pull request, such as #12; a commit.
+    A file may have a former name, and a component is a folder; a person has a name or an e-mail; an issue or pull request is such as #12; a
+    commit is the beginning of its hash, at least seven characters.
 
     Counted are: what changes together with a file, its fixes, changes of it that were mended or taken back, and who knows it; whether a
     test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
@@ -46,21 +48,26 @@ def about(settings: Settings, name: str, project: str | None) -> None:
             if not facts and not known:
                 facts = facts_of(reader, one, _person(reader, one, name))
             persons = {fact.name for fact in facts if fact.kind == "person"}
-            known = known or [rule for rule in rules if rule.object in persons]
+            of_persons = [rule for rule in rules if rule.object in persons]
             if facts or known:
-                found[one] = facts, known
+                found[one] = facts, known, of_persons
     if not found:
         raise Refused(
-            f"nothing is counted about {plain(name)}: no file of that name has enough commits, no test enough failures, and no commit "
-            "is of a person, release, issue or hash of that name"
+            f"nothing is known about {plain(name)}: no commit changed a file of that name or is of a person, release, issue or hash of that "
+            "name, and no test of that name has enough failures"
         )
     if len(found) > 1:
         raise _several(found)
-    ((facts, rules),) = found.values()
+    ((facts, known, of_persons),) = found.values()
+    files = [plain(fact.name) for fact in facts if fact.kind == "file"]
+    if len(files) > 1:
+        named = ", ".join(files[:_OF_ONE]) + (f" and {len(files) - _OF_ONE:,} more" if len(files) > _OF_ONE else "")
+        raise Refused(f"several files have or had the name {plain(name)}; give one with its folder: {named}")
     told = [fact.document() for fact in facts]
     lines = [line for fact in told for line in (plain(fact["text"]), *(f"  {plain(one)}" for one in fact["latest"]))]
-    document = {"name": name, "facts": told, "rules": [_document(rule) for rule in rules]}
-    emit(settings, document, [*lines, *(_line(rule) for rule in rules)])
+    document = {"name": name, "facts": told, "rules": [_document(rule) for rule in (*known, *of_persons)]}
+    more = [f"… and {len(of_persons) - _OF_ONE:,} more"] if len(of_persons) > _OF_ONE else []
+    emit(settings, document, [*lines, *map(_line, known), *map(_line, of_persons[:_OF_ONE]), *more])
 
 
 def _person(reader: Reader, project: str, name: str) -> str:
