@@ -38,9 +38,9 @@ ROOM_LINES = {
     "memgraph": 3_540,
     "model": 5_440,
     "retrieval": 4_680,
-    "store": 11_380,
+    "store": 11_390,
     "tasks": 3_270,
-    "text": 550,
+    "text": 560,
     "viz": 2_810,
 }
 """The most lines of each folder of the package, docstrings included; `memgraph` stands for the modules beside the folders.
