@@ -68,7 +68,7 @@ from memgraph.lifecycle.reconcile import (
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, added, commits_of, last_run, never
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import CommitKind
-from memgraph.model.events.records import COMPRESSION, CompressionApplied
+from memgraph.model.events.records import COMPRESSION, BuildConsolidated, CompressionApplied
 from memgraph.model.ids import canonical_name
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel, Row
@@ -149,7 +149,10 @@ def compress(
     def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied:
         names = ("episodes", "communities", "updated", "superseded", "retired")
         counts = {name: getattr(result, name) for name in names}
-        return CompressionApplied(applied_at=now, up_to_seq=up_to_seq, created=result.compressed, **counts)
+        later = (event.payload for event in reader.events_after(up_to_seq))
+        left = {(one.project_id, one.build_id) for one in later if isinstance(one, BuildConsolidated)}
+        counts |= {"created": result.compressed, "builds_left": len(left)}
+        return CompressionApplied(applied_at=now, up_to_seq=up_to_seq, **counts)
 
     run = IncrementalRun(
         COMPRESSION,

@@ -405,7 +405,7 @@ LATER_SUCCESSES = 2
 """Builds after a proposal in which it must work before evidence may bring it into force."""
 _TYPES = ("episodic", "procedural")
 _HAS_LAPSED = tuple(f"{LAPSED}{stood}" for stood in ("", "; it was in force", "; it waited for approval"))
-"""The reasons of releases up to 0.3 said how it had stood."""
+"""Releases 0.1 and 0.2 added how it had stood."""
 _MAY_LAPSE = (None, FADED, PROPOSED)
 _OWN_REASONS = (PROPOSED, REJECTED, *_HAS_LAPSED)
 _OF_THE_EVIDENCE = "evidence_build_ids source_event_ids confidence occurred_at privacy_tier trust_class domain".split()

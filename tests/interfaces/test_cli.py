@@ -372,6 +372,28 @@ def test_list_filters_and_orders(done, builds):
     assert "Kept for good" not in done("list", "--project", "shop")
 
 
+def test_list_prints_the_time_it_sorts_by(done):
+    done("remember", "Kept for good")
+    assert "\tnever used\t" in done("list", "--sort-by", "accessed")
+    assert "\trecorded just now\t" in done("list", "--sort-by", "created")
+    assert {json.loads(done("list", "--json", "--sort-by", order))[0]["age"] for order in ("accessed", "created")} == {
+        "just now"
+    }
+
+
+def test_stats_counts_what_list_shows(done, tmp_path):
+    done("remember", "Kept for good")
+    with memgraph.MemGraph.open(tmp_path / "store", embedder=FakeEmbedder(dimension=64)) as memory:
+        told = memory.store.insert_memory(memgraph.EpisodicMemory(content="The proxy strips headers")).id
+        memory.store.insert_memory(
+            memgraph.SemanticMemory(content="Proxies fail", source="compression", supporting_memory_ids=[told])
+        )
+    assert json.loads(done("stats", "--json"))["listed"] == len(json.loads(done("list", "--json"))) == 3
+    done("forget", told)
+    assert len(json.loads(done("list", "--json"))) == 1, "what was made of it is withheld"
+    assert "listed             1 of them are shown by `memgraph list`" in done("stats")
+
+
 def test_export_and_import_round_trip(done, run, tmp_path, builds):
     done("ingest", "builds", builds)
     file = tmp_path / "export.json"
