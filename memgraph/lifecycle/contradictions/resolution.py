@@ -37,8 +37,8 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
-from memgraph.text.calendar import MONTHS, month_of, span
 from memgraph.text.attempts import stated
+from memgraph.text.calendar import MONTHS, month_of, span
 from memgraph.text.sentences import split_sentences
 
 _LATER_DAYS = 1.0
