@@ -76,7 +76,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.store.rows import in_bulk
 from memgraph.text import lazy_re as re
-from memgraph.text.attempts import quoted_lesson, step_text, without_lead
+from memgraph.text.attempts import quoted_lesson, stated, step_text, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
@@ -371,7 +371,7 @@ def is_change(row: Row) -> bool:
 
 def statement_of(row: Row) -> str:
     """Return what an episode says, without what kind of thing it is and the place that stands behind it."""
-    text = without_lead(" ".join(row["content"].split()), row.get("tags", ()))
+    text = without_lead(" ".join(stated(row["content"]).split()), row.get("tags", ()))
     title = row.get("title") or ""
     for place in (title.rsplit("/", 1)[-1], title):
         if place and (bare := text.removesuffix(f" ({place})")) != text:

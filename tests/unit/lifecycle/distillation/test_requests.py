@@ -27,8 +27,8 @@ def test_a_failure_that_returned_is_asked_about_once(store: Any, ordered: Any) -
     [order] = ordered()
     assert (order.kind, order.project_id, order.state, order.value) == ("returned failure", "shop", "open", 0.75)
     assert "what fixed it for good" in order.question
-    assert order.excerpt.startswith("[1]\n2026-01-01, negative\nThe import failed: lock of the import queue")
-    assert "[3]\n2026-01-03, negative\nThe nightly import failed again" in order.excerpt
+    assert order.excerpt.startswith("[1]\n2026-01-01, negative\n The import failed: lock of the import queue")
+    assert "[3]\n2026-01-03, negative\n The nightly import failed again" in order.excerpt
     assert len(order.subject_ids) == 3
     assert order.source_at == "2026-01-03T00:00:00.000Z"
     assert asked(store) == [order]
