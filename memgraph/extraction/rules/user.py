@@ -450,11 +450,19 @@ _ITEM = re.compile(r"\s*(?:[-*•]|(?:[-*•]\s)?[❌✅]\ufe0f?|(?:\d{1,2}|[a-h
 _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}?)([\s*_]*:)?[\s*_]*")
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
 _RULES = re.compile(
-    r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?"
-    r"\(?(?:rules?|constraints?|conventions?|guidelines|principles|important|critical)\b(?:\W*\S+){0,5}",
+    r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?\(?"
+    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|to|and|or|as|you|apply|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep))\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
+    r"(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe)\b(?:\s+\S+){0,5})?\W*)",
     re.IGNORECASE,
 )
 """Head of a list that says that its items are rules."""
+_NAMES_RULES = re.compile(r"\b(?:rules?|constraints?|conventions?|guidelines|principles)\b", re.IGNORECASE)
+_ENFORCED = re.compile(r"\b(?:do not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
+_NOT_IN_FORCE = re.compile(
+    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|other|another|competitors?|was|were|had|did|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) \w+ed)\b",
+    re.IGNORECASE,
+)
+"""What a head says of rules that are somebody else's or past."""
 _ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
@@ -508,14 +516,15 @@ def _own_lines(lines: list[str]) -> list[str]:
     for place, line in enumerate(lines):
         if place < read:
             continue
-        if not until and (listed := _list_at(lines, place)):
-            part, read = listed
-            kept.append(f"\n{part}\n")
-            continue
         before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         is_pasted = is_pasted or (is_shell and not _addresses(line))
+        if not until and (listed := _list_at(lines, place)):
+            part, read = listed
+            is_shown = is_pasted or is_hunk or is_shell or place - 1 in pasted
+            kept.append(f"\n{_ASIDE if is_shown else part}\n")
+            continue
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
@@ -552,24 +561,34 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
             break
         after = number + 1 if line.strip() else after
     told = head[1].strip(" *_")
-    if not items or _is_question(told) or _is_attributed(told):
+    if not items or (told.endswith(".") and not head[2]) or _is_question(told) or _is_attributed(told):
         return None
-    are_rules = [_kind(f"{told} {item}") == "instruction" for item in items]
-    if _RULES.fullmatch(told) or (head[2] and sum(are_rules) > len(items) / 2):
+    if _NAMES_RULES.search(told):
+        are_rules = not (_REFUSED.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)) and _RULES.fullmatch(
+            told
+        )
+    else:
+        instruct = sum(_kind(f"{told} {item}") == "instruction" for item in items)
+        are_rules = not _NOT_IN_FORCE.search(told) and (
+            _RULES.fullmatch(told) or (head[2] and 2 * instruct > len(items))
+        )
+    if are_rules:
         return _LISTED.join(["", told, *items]), after
     is_text = _introduces(told) or _SHOWS_TEXT.search(told)
-    return (f"{lines[place]}\n\n{_ASIDE}", after) if head[2] and not is_text else None
+    is_set_aside = _NAMES_RULES.search(told) or (head[2] and not is_text)
+    return (f"{lines[place]}\n\n{_ASIDE}", after) if is_set_aside else None
 
 
 def _statements_of(told: str, *items: str) -> Iterator[UserStatement]:
     """Yield a list of rules, in parts if it is long: each has the head and as many items as fit."""
     is_fact = _ONLY_WEIGHS.search(told) and all(_kind(item) != "instruction" for item in items)
-    part: list[str] = []
-    for item in (*(cut_at_word(item, _MAX_ITEM_CHARS).rstrip(" .;,") for item in items), ""):
-        if part and (not item or len(f"{told}: {'; '.join(part)}; {item}") > _MAX_CHARS - 1):
-            yield UserStatement("statement" if is_fact else "instruction", f"{told}: {'; '.join(part)}")
-            part = []
-        part.append(item)
+    parts = [""]
+    for item in filter(None, (cut_at_word(item, _MAX_ITEM_CHARS).rstrip(" .;,") for item in items)):
+        if parts[-1] and len(f"{told}: {parts[-1]}; {item}") > _MAX_CHARS - 1:
+            parts.append("")
+        parts[-1] += f"; {item}" if parts[-1] else item
+    for part in filter(None, parts):
+        yield UserStatement("statement" if is_fact else "instruction", f"{told}: {part}")
 
 
 def _addresses(line: str) -> bool:
