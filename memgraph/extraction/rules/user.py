@@ -480,7 +480,7 @@ def _parts(message: str) -> list[str]:
     """Return the sentences; a list of rules is one part, with a mark before its head and each item."""
     found: list[str] = []
     is_shown = False
-    for paragraph in map(str.strip, re.split(r"\n{2,}", _own_text(message))):
+    for paragraph in map(str.strip, re.split(r"\n{2,}", own_text(message))):
         for part in [paragraph] if paragraph.startswith(_LISTED) else _own_sentences(paragraph):
             is_aside = _ASIDE in part
             if is_shown and not is_aside:
@@ -491,7 +491,8 @@ def _parts(message: str) -> list[str]:
     return found
 
 
-def _own_text(message: str) -> str:
+def own_text(message: str) -> str:
+    """Return a message with a mark of "\ufffc" in place of what is pasted, quoted as a block, or of another speaker."""
     text = message.replace("\r\n", "\n").replace("**", "")
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)

@@ -366,6 +366,30 @@ class TestTheUser:
         ]
         assert found(session(said=[told("1. thin", asked)])) == []
 
+    @pytest.mark.parametrize(
+        ("asked", "text"),
+        [
+            ("1. Which port?\n2. Cash?", "The README says:\n1. install\n2. run\nIs it right?"),
+            ("1. Which port?\n2. Cash?", "```\n1. install\n2. run\n```"),
+            ("1. Which port?\n2. Cash?", "> 1. install\n> 2. run\n\nHm."),
+            ("1. Which port?\n2. Cash?", "Now do this:\n1. Fix the login\n2. Add a test"),
+            ("1. Which port?\n2. Cash?\n\nThe plan is in PLAN.md.\nI begin.", "1. Fix the login\n2. Add a test"),
+            ("1. Port?\n2. Cash?\n3. Move it.\n4. Run it.\n5. Ship it.", "1. Fix the login\n2. Add a test"),
+            ("1. Which port?\n2. Cash?\n\nThe plan:\n1. Move it.\n2. Ship it.", "1. Fix the login\n2. Add a test"),
+        ],
+    )
+    def test_a_numbered_list_that_answers_nothing_is_no_answer(self, asked: str, text: str) -> None:
+        assert not [one for one in found(session(said=[told(text, asked)])) if "answered" in one.memory.content]
+
+    @pytest.mark.parametrize("greeting", ["", "Hi,\n", "OK, thanks. Here are my answers:\n\n"])
+    def test_answers_may_begin_with_a_greeting(self, greeting: str) -> None:
+        asked = "The plan:\n1. Move it.\n2. Ship it.\n\nBefore that:\n1. Which port?\n2. Cash?\n\nLet me know!"
+        kept = [one.memory.content for one in found(session(said=[told(f"{greeting}1. 8080\n2. only cash", asked)]))]
+        assert kept == [
+            "The user answered “8080” when asked “Which port?”",
+            "The user answered “only cash” when asked “Cash?”",
+        ]
+
     def test_a_refused_call_is_kept_with_the_users_words(self) -> None:
         memory = only(session(said=[told("Use a migration", "Refused: Bash: psql -c 'drop table cart'")]), "correction")
         assert (
