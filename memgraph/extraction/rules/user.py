@@ -291,6 +291,14 @@ class UserStatement:
 
     kind: StatementKind
     text: str
+    head: str = ""
+    items: tuple[str, ...] = ()
+    """Of a list of rules."""
+
+    @classmethod
+    def listed(cls, kind: StatementKind, head: str, items: Sequence[str]) -> UserStatement:
+        """Return a list of rules as one statement."""
+        return cls(kind, f"{head}: {'; '.join(items)}", head, tuple(items))
 
 
 def statements_in(message: str) -> list[UserStatement]:
@@ -334,6 +342,18 @@ def statements_in(message: str) -> list[UserStatement]:
         chain = f"{_ended(before)} {said}" if points and before else said
         before = "" if is_asked else chain if len(chain) <= _MAX_BEFORE_CHARS else said
     return found[:_MAX_STATEMENTS]
+
+
+def what_is_left(message: str, earlier: UserStatement, *, is_latest: bool) -> UserStatement | None:
+    """Return an earlier statement without what a message withdraws: of a list of rules it may be single ones."""
+    if not earlier.items:
+        return None if takes_back(message, earlier, is_latest=is_latest) else earlier
+    if takes_back(message, UserStatement(earlier.kind, earlier.head), is_latest=is_latest):
+        return None
+    lead = "" if content_words(earlier.head) else f"{earlier.head} "  # "Do NOT", "Always"
+    alone = [(item, UserStatement(earlier.kind, f"{lead}{item}")) for item in earlier.items]
+    left = [item for item, one in alone if not takes_back(message, one, is_latest=False)]
+    return UserStatement.listed(earlier.kind, earlier.head, left) if left else None
 
 
 def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool:
@@ -583,13 +603,15 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
 def _statements_of(told: str, *items: str) -> Iterator[UserStatement]:
     """Yield a list of rules, in parts if it is long: each has the head and as many items as fit."""
     is_fact = _ONLY_WEIGHS.search(told) and all(_kind(item) != "instruction" for item in items)
-    parts = [""]
+    kind: StatementKind = "statement" if is_fact else "instruction"
+    part: list[str] = []
     for item in filter(None, (cut_at_word(item, _MAX_ITEM_CHARS).rstrip(" .;,") for item in items)):
-        if parts[-1] and len(f"{told}: {parts[-1]}; {item}") > _MAX_CHARS - 1:
-            parts.append("")
-        parts[-1] += f"; {item}" if parts[-1] else item
-    for part in filter(None, parts):
-        yield UserStatement("statement" if is_fact else "instruction", f"{told}: {part}")
+        if part and len(f"{told}: {'; '.join(part)}; {item}") > _MAX_CHARS - 1:
+            yield UserStatement.listed(kind, told, part)
+            part = []
+        part.append(item)
+    if part:
+        yield UserStatement.listed(kind, told, part)
 
 
 def _addresses(line: str) -> bool:

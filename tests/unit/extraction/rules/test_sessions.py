@@ -398,6 +398,24 @@ class TestTheUser:
         assert found(session(said=[told("what is this?", "Refused: Bash: ls")])) == []
 
     @pytest.mark.parametrize(
+        ("text", "corrects"),
+        [
+            ("Amazing! Go and implement it", False),
+            ("Yes, go ahead", False),
+            ("ok do it", False),
+            ("The plan looks good, implement it.", False),
+            ("Great, but drop the cache", True),
+            ("Go and put the cache into its own file instead", True),
+            ("ok use a migration", True),
+            ("Good plan. Drop the till first", True),
+            ("Good plan. The till is to be read from the ledger, and the ledger from the file", True),
+        ],
+    )
+    def test_an_approval_with_which_a_call_is_refused_is_no_correction(self, text: str, corrects: bool) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(text, "Refused: ExitPlanMode: paint")]))]
+        assert any(one.startswith("The user corrected") for one in kept) == corrects
+
+    @pytest.mark.parametrize(
         "rule",
         [
             "Always run `make check` before you commit.",
@@ -476,6 +494,23 @@ class TestTheUser:
     def test_a_statement_taken_back_is_not_kept(self, later: str) -> None:
         assert found(session(said=[told("No emojis in commit messages."), told(later)])) == []
         assert len(found(session(said=[told("Never push to main."), told("Actually, emojis are fine.")]))) == 1
+
+    @pytest.mark.parametrize(
+        ("rules", "later", "left"),
+        [
+            ("Do NOT:\n- use emojis\n- push to main", "Actually, emojis are fine.", "Do NOT: push to main"),
+            ("Coding rules:\n- no emojis\n- no tabs", "Forget what I said about emojis.", "Coding rules: no tabs"),
+            ("Do NOT:\n- use emojis\n- push to main", "You may use emojis again.", "Do NOT: push to main"),
+            ("Coding rules:\n- no emojis\n- no tabs", "Forget the coding rules.", None),
+            ("Coding rules:\n- no emojis\n- no tabs", "Scratch that.", None),
+            ("Coding rules:\n- no emojis\n- no tabs", "Actually, glazes are fine.", "Coding rules: no emojis; no tabs"),
+        ],
+    )
+    def test_of_a_list_of_rules_only_what_is_taken_back_is_not_kept(
+        self, rules: str, later: str, left: str | None
+    ) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(rules), told(later)]))]
+        assert [one for one in kept if later not in one] == ([f"Instruction by the user: {left}."] if left else [])
 
     @pytest.mark.parametrize(
         ("rule", "lifted"),
