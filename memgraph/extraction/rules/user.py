@@ -479,10 +479,16 @@ _RULES = re.compile(
 _NAMES_RULES = re.compile(r"\b(?:rules?|constraints?|conventions?|guidelines|principles)\b", re.IGNORECASE)
 _ENFORCED = re.compile(r"\b(?:do not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
 _NOT_IN_FORCE = re.compile(
-    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|other|another|competitors?|was|were|had|did|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) \w+ed)\b",
+    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|other|another|competitors?|was|were|had|did|gave|he|she|they|people|possible|proposed|suggested|legacy|past|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) \w+ed)\b",
     re.IGNORECASE,
 )
 """What a head says of rules that are somebody else's or past."""
+_BEGINS_A_RULE = re.compile(
+    r"(?:(?:please|also|and|you (?:must|should)|hard|strictly|absolutely)\s)*(?:always|never|do not|don['’]t|dont|do|avoid|no|not|only|must|from now on|whenever|when|every|each|before|after|for|in (?:this|our|general|the future)|by default|as a rule|going forward)\b",
+    re.IGNORECASE,
+)
+"""What makes a rule of each item of a list."""
+_COMMAND = re.compile(r"\s*[$%]\s\S")
 _ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
@@ -533,7 +539,7 @@ def _own_lines(lines: list[str]) -> list[str]:
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
-    kept, until, is_shell, read = [], "", False, 0
+    kept, until, is_shell, is_output, read = [], "", False, False, 0
     for place, line in enumerate(lines):
         if place < read:
             continue
@@ -541,9 +547,10 @@ def _own_lines(lines: list[str]) -> list[str]:
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         is_pasted = is_pasted or (is_shell and not _addresses(line))
+        is_output = is_output or is_shell or _COMMAND.match(line) is not None
         if not until and (listed := _list_at(lines, place)):
             part, read = listed
-            is_shown = is_pasted or is_hunk or is_shell or place - 1 in pasted
+            is_shown = is_pasted or is_hunk or is_output or place - 1 in pasted
             kept.append(f"\n{_ASIDE if is_shown else part}\n")
             continue
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
@@ -591,7 +598,7 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
     else:
         instruct = sum(_kind(f"{told} {item}") == "instruction" for item in items)
         are_rules = not _NOT_IN_FORCE.search(told) and (
-            _RULES.fullmatch(told) or (head[2] and 2 * instruct > len(items))
+            _RULES.fullmatch(told) or (head[2] and _BEGINS_A_RULE.match(told) and 2 * instruct > len(items))
         )
     if are_rules:
         return _LISTED.join(["", told, *items]), after

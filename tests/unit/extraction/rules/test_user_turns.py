@@ -83,6 +83,7 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
     "said",
     [
         f"I ran this:\n$ cat CONTRIBUTING.md\nPottery conventions:{NOT_RULES}",
+        f"$ cat CONTRIBUTING.md\nWelcome.\n\nPottery conventions:{NOT_RULES}",
         f"ada@till:~/shop$ cat NOTES\nKiln rules:{NOT_RULES}",
         f'It crashed.\nTraceback (most recent call last):\n  File "kiln.py", line 1, in fire\nRules:{NOT_RULES}\nValueError: rules',
         f"@@ -1 +1 @@\n+Rules:\n Kiln rules:{NOT_RULES}",
@@ -90,6 +91,9 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
             f"{head}:{NOT_RULES}"
             for head in (
                 "Forget these rules",
+                "He gave me rules",
+                "In the past we would",
+                "The output of the test",
                 "These rules are outdated, delete them",
                 "The old rules of the team were",
                 "Our competitor's principles",
