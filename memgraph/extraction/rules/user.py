@@ -591,6 +591,7 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
     told = head[1].strip(" *_")
     if not items or (told.endswith(".") and not head[2]) or _is_question(told) or _is_attributed(told):
         return None
+    are_rules: object
     if _NAMES_RULES.search(told):
         are_rules = not (_REFUSED.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)) and _RULES.fullmatch(
             told
