@@ -287,8 +287,8 @@ def _planned(view: View) -> Plan[OrdersResult]:
     subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)
     lasting = _budget_left(view, known, _SHARE)
-    chosen = [one for place, one in enumerate(ranked[:left]) if place < lasting or one.kind != "community"]
-    return _plan([(one, view.now) for one in chosen], candidates=len(ranked))
+    chosen = [one for place, one in enumerate(ranked) if place < lasting or one.kind != "community"]
+    return _plan([(one, view.now) for one in chosen[:left]], candidates=len(ranked))
 
 
 def _warned_of(reader: Reader, deletions: Deletions, scope: Scope) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 from memgraph.extraction.readers import SavedGitLogReader
-from memgraph.lifecycle import find_contradictions, ingest, sleep
+from memgraph.lifecycle import find_contradictions, ingest, orders, sleep
 from memgraph.lifecycle.answers import answer_order
-from memgraph.lifecycle.orders import MAX_EXCERPT_CHARS, excerpt_of, work_orders
+from memgraph.lifecycle.orders import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of, work_orders
 from memgraph.model.events.records import BuildConsolidated
 from tests.unit.lifecycle.distillation.stories import episode, failure, fix, statement
 
@@ -207,6 +208,19 @@ def test_communities_leave_room_for_what_is_worth_more(open_store: Any, clock: A
         clock.advance(days=1)
         sleep(store, phases=LEARNING)
         assert len(work_orders(store)) == 3, "the other community had to wait"
+
+
+def test_communities_that_have_to_wait_take_no_room_of_what_is_worth_less(
+    open_store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def valuable(*given: Any) -> list[orders.Subject]:
+        return [replace(one, value=0.95) for one in communities_without_lesson(*given)]
+
+    monkeypatch.setattr(orders, "communities_without_lesson", valuable)
+    with open_store(distil_orders_a_day=2) as store:
+        store.insert_memories([*unlike("shop"), *unlike("other"), failure(1), fix(2), failure(3)])
+        sleep(store, phases=LEARNING)
+        assert [order.kind for order in work_orders(store)] == ["community", "returned failure"]
 
 
 def test_an_order_is_withheld_while_a_memory_is_hidden(store: Any, ordered: Any) -> None:
