@@ -100,6 +100,7 @@ def test_a_text_written_otherwise_is_the_same(text: str, data: st.DataObject) ->
         ("really???", "Really?"),
         ("**Really?**", "really?"),
         ("**Call *only* this**", "call only this"),
+        ("name it _close_", "name it close"),
         ("Two rules:\n* Sign it\n+ Count it", "two rules: sign it, count it"),
     ],
 )
