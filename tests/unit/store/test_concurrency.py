@@ -127,7 +127,9 @@ def test_a_use_survives_a_read_that_fails(store, monkeypatch):
     memory = store.insert_memory(episode())
     store.record_access(memory.id)
     with monkeypatch.context() as patched:
-        patched.setattr(store._projector.rows, "memories", Mock(side_effect=StorageError("the disk is gone", path="rows")))
+        patched.setattr(
+            store._projector.rows, "memories", Mock(side_effect=StorageError("the disk is gone", path="rows"))
+        )
         with pytest.raises(StorageError):
             store.reader.index
     store.flush()

@@ -227,8 +227,10 @@ def test_failures_are_recognised(tmp_path: Path, text: str, task_id: str, said: 
     ("text", "told"),
     [
         (
-            " FAIL  src/a.test.js\n  ● sum › adds\n\n    expected 3\n\n  ● sum › subs\n\n    expected 1\n  ● Console\n\n    asked\n"
-            " FAIL  src/b.test.js\n  ● halves\n    expected 2\n",
+            (
+                " FAIL  src/a.test.js\n  ● sum › adds\n\n    expected 3\n\n  ● sum › subs\n\n    expected 1\n  ● Console\n\n    asked\n"
+                " FAIL  src/b.test.js\n  ● halves\n    expected 2\n"
+            ),
             {
                 "jest src/a.test.js sum › adds": "expected 3",
                 "jest src/a.test.js sum › subs": "expected 1",
@@ -236,8 +238,10 @@ def test_failures_are_recognised(tmp_path: Path, text: str, task_id: str, said: 
             },
         ),
         (
-            "--- FAIL: TestA (0.00s)\n    a_test.go:3: bad\n    --- FAIL: TestA/empty (0.00s)\n        a_test.go:9: got 2\n"
-            "    --- FAIL: TestA/full (0.00s)\n        a_test.go:12: got 3\nFAIL",
+            (
+                "--- FAIL: TestA (0.00s)\n    a_test.go:3: bad\n    --- FAIL: TestA/empty (0.00s)\n        a_test.go:9: got 2\n"
+                "    --- FAIL: TestA/full (0.00s)\n        a_test.go:12: got 3\nFAIL"
+            ),
             {
                 "go test TestA": "a_test.go:3: bad",
                 "go test TestA/empty": "a_test.go:9: got 2",
@@ -253,8 +257,10 @@ def test_failures_are_recognised(tmp_path: Path, text: str, task_id: str, said: 
             {"rustc E1 a.rs:3": "error[E1]: one\n --> a.rs:3:5", "rustc E2 a.rs:4": "error[E2]: two\n --> a.rs:4:5"},
         ),
         (
-            "npm error code E1\nnpm error errno 1\nnpm error\nnpm error no\nnpm error code E2\nnpm error so\nok\n"
-            "npm error A complete log of this run can be found in:\nnpm error     /root/.npm/_logs/7-debug.log\n",
+            (
+                "npm error code E1\nnpm error errno 1\nnpm error\nnpm error no\nnpm error code E2\nnpm error so\nok\n"
+                "npm error A complete log of this run can be found in:\nnpm error     /root/.npm/_logs/7-debug.log\n"
+            ),
             {"npm E1": "code E1\nno", "npm E2": "code E2\nso"},
         ),
     ],
