@@ -321,8 +321,10 @@ class _Log:
                 self._passed.setdefault(test, (name, self.now or None))
         elif len(sha := self._commit_in(line.strip())) > len(self.commit):
             self.commit = sha
+        told = beginning(line, _MAX_TOLD_CHARS)
+        tells = _TELLS.match(told)
         for tool in self._tools:
-            if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
+            if (tells or tool.is_open) and (failure := tool.feed(told)):
                 wrong = True
                 key = named(failure.key, "failure")
                 if len(self._failures) < _MAX_FAILURES:
@@ -456,6 +458,17 @@ _TOOLS = (
 )  # fmt: skip
 
 
+_TELLS = re.compile(
+    "|".join(
+        re.sub(r"\?P<\w+>", "?:", form)
+        for tool in _TOOLS
+        for form in (tool.lasts != "block" and tool.fails, tool.within, tool.about)
+        if form
+    )
+)
+"""A line that may name something of a tool of which nothing is open."""
+
+
 def _test_of_pytest(name: str) -> str:
     """Return the name that pytest gives a test in its reports; "" of what is no test, such as a module that cannot be imported."""
     path, bracket, parameters = name.partition("[")
@@ -476,6 +489,11 @@ class _Seen:
         self._notes: dict[str, list[str]] = {}
         self._context: re.Match[str] | None = None
         self._left = _MAX_HELD_CHARS
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any line may belong to what was printed before."""
+        return self._open is not None or (self._context is not None and self._tool.lasts == "block")
 
     def feed(self, line: str) -> _Failure | None:
         """Return the failure named by a line, if any."""
