@@ -36,7 +36,7 @@ class BuildTask(Model):
     Attributes
     ----------
     agent_name : str
-        Who did it; of a merge in a history, who made most of what it merges.
+        Who did it; of a merge in a history, who made most of what it merges, or in a saved log without ``--parents`` the last of it.
     command : str
         The command, if the task is one call of a tool or program; `output` is what that printed.
     reasoning, lesson : str
