@@ -69,13 +69,13 @@ FIELDS = f"""\
 - "trigger": of a procedure: when it applies; otherwise ""
 - "steps": of a procedure: the actions, in order
 - "agents": the names of the agents or people involved
+- "is_rule": true if the user states it as a rule or wish for later work, in a turn of the user that you quote; otherwise false
 - "cues": up to {MAX_CUES} phrases of at most {MAX_CUE_CHARS} characters, in the words of a later task for which this matters; they need no evidence
 
-What you quote is kept as whole sentences, and beside it your content, marked as not verified unless it repeats whole sentences:
+What you quote is kept as whole sentences, and beside it your content, marked as not verified unless all its words are quoted:
 - Quote the sentences that say it, with every number, path and identifier of your content; one that is not in them is refused.
 - Keep what is denied, what is only allowed or asked, and every condition ("only if", "unless"): a reader compares both.
 - Say "the user" only of what is quoted from a turn of the user, and "decided" only of what was decided. State a cause only if the record does.
-- Give a rule or wish of the user in the user's own sentences: so it is kept as a rule.
 - Copy "decision", "alternatives" and "steps" from the record: they become the sentences that they stand in. One of "alternatives" must say
   that it is not done. Copy "location" and "trigger" from the sentences that you quote.
 - Days and names of agents must be given in the record. Leave a field empty if it gives nothing for it."""
@@ -98,6 +98,7 @@ class Claim(Model):
     trigger: Detail = ""
     steps: Listed = Field(default_factory=list)
     agents: Listed = Field(default_factory=list)
+    is_rule: bool = False
     cues: Cues = Field(default_factory=list)
 
     def verified(self, source: str, *, metadata: str = "") -> tuple[Self | None, list[str]]:
@@ -108,7 +109,7 @@ class Claim(Model):
         evidence, missing = evidence_in(source, self.evidence)
         problems = [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
         problems += [f"content: {one}" for one in _unsaid(self.text, evidence, metadata)]
-        said = evidence.repeated(self.text) or f"{evidence.quotation}{NOT_VERIFIED}{self.text}"
+        said = evidence.kept_for(self.text)
         if (excess := len(said) - MAX_CONTENT_CHARS) > 0:
             problems.append(
                 f"content: is {excess} characters too long with the sentences that are quoted: quote fewer sentences or say it shorter"
@@ -141,6 +142,7 @@ class Claim(Model):
             wrong += [(name, text) for text, said in zip(texts, found, strict=True) if not said]
         wrong += [("event_date", self.event_date)] if self.event_date and not is_dated(self.event_date, known) else []
         wrong += [("agents", name) for name in self.agents if name.strip() and not is_named(name, known)]
+        wrong += [("is_rule", self.text)] if self.is_rule and not evidence.is_by_user else []
         for name, _ in wrong:
             if name != "tags":
                 changes[name] = type(self).model_fields[name].get_default(call_default_factory=True)
@@ -183,6 +185,7 @@ class Claim(Model):
         if self.type == "semantic":
             applies = [one for one in (self.location, self.trigger) if one.strip()]
             rejected = cut("; ".join(one for one in self.alternatives if one.strip()), 8_000) or None
+            given |= {"category": "instruction" if self.is_rule else None}
             return SemanticMemory(
                 **given, conditions=applies, correct_approach=self.decision or None, incorrect_approach=rejected
             )
@@ -211,6 +214,7 @@ def claim_schema(*, required: Sequence[str] | None = None, **more: Any) -> dict[
         "type": {"type": "string", "enum": ["episodic", "semantic", "procedural"]},
         "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
         "confidence": {"type": "number"},
+        "is_rule": {"type": "boolean"},
     }
     lists = {"tags", "evidence", "alternatives", "steps", "agents", "cues"}
     properties = {name: special.get(name, texts if name in lists else text) for name in Claim.model_fields} | more
@@ -305,11 +309,15 @@ class Evidence(NamedTuple):
     is_by_user: bool
     """Whether nothing is quoted but what the user said."""
 
-    def repeated(self, text: str) -> str:
-        """Return the quoted sentences that a text repeats, as the source has them; "" if it says anything else."""
-        known = {tuple(_texts(one)): one for one in self.sentences}
-        found = [known.get(tuple(_texts(one)), "") for one in _SENTENCE.split(text) if one.strip()]
-        return _line(one.removeprefix("… ") for one in found) if all(found) else ""
+    def kept_for(self, text: str) -> str:
+        """Return what is kept of a statement: the quoted sentences that it stands in, as the source has them, else all of them and the statement."""
+        runs = [f" {' '.join(_texts(one))} " for one in _SENTENCE.split(text) if one.strip()]
+        known = {one: f" {' '.join(_texts(one))} " for one in self.sentences}
+        found = [next((one for one, words in known.items() if run in words), "") for run in runs]
+        is_copied = bool(found) and all(found)
+        said = _line(one.removeprefix("… ") for one in dict.fromkeys(found)) if is_copied else _line(self.sentences)
+        by, reading = BY_USER if self.is_by_user else "", "" if is_copied else f"{NOT_VERIFIED}{text}"
+        return f"{by}“{said}”{reading}" if by or reading else said
 
     def run(self, text: str) -> str:
         """Return a text as it stands in one of the sentences, between white space, quotation marks and punctuation; "" if it does not."""
@@ -318,11 +326,6 @@ class Evidence(NamedTuple):
         wanted = re.compile(rf"(?<![^\s{marks}]){words}(?=[{marks}.,:;!?]{{0,9}}(?:\s|$))", re.IGNORECASE)
         found = next(filter(None, map(wanted.search, self.sentences)), None) if words else None
         return _line([found[0]]) if found else ""
-
-    @property
-    def quotation(self) -> str:
-        """The sentences in quotation marks, and whether they are the user's."""
-        return f"{BY_USER if self.is_by_user else ''}“{_line(self.sentences)}”"
 
 
 def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]:

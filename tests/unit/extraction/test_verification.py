@@ -49,7 +49,8 @@ def test_what_repeats_whole_sentences_stands_alone() -> None:
         assert repeated.casefold() == f"{said.removesuffix('.')}.".casefold()
         assert all(sentence.strip(".") in LESSON for sentence in repeated.split(". ")), "as the record has them"
     assert NOT_VERIFIED in kept(LESSON, "It does start again.", "It does not start again.")
-    assert NOT_VERIFIED in kept("lesson: Do not, in general, use tabs.", "Use tabs.", "use tabs.")
+    whole = "Do not, in general, use tabs."
+    assert kept(f"lesson: {whole}", "Use tabs.", "use tabs.") == whole, "a part of a sentence says nothing by itself"
     assert NOT_VERIFIED in kept("lesson: It fails not because of memory\nbut of disk.", "It fails because of memory")
     assert NOT_VERIFIED in kept(LESSON, "The lid was shut.", "It does not start again."), "it is not quoted"
 
@@ -59,8 +60,22 @@ def test_who_said_it_stands_there() -> None:
     assert kept("user_did: write the scripts in ps not bash", said) == (
         f"The user: “write the scripts in ps not bash”{NOT_VERIFIED}{said}"
     )
+    assert (
+        kept("user_did: Never push on Fridays, ok?", "Never push on Fridays")
+        == "The user: “Never push on Fridays, ok?”"
+    )
     turn = "user_did: the second one\ncontext: shall the scripts be written in ps or bash?"
     assert kept(turn, said, "shall the scripts be written").startswith("“shall the scripts"), "the agent asked"
+
+
+def test_a_rule_is_the_users_own() -> None:
+    turn = "user_did: ask me before you commit\noutput: Ask before each release."
+    by_user, _ = verified(turn, "Ask before each commit.", "ask me before you commit", type="semantic", is_rule=True)
+    by_tool, left_out = verified(turn, "Ask before each release.", type="semantic", is_rule=True)
+    assert by_user.is_rule
+    assert by_user.memory(occurred_at="2026-01-05T00:00:00.000Z").category == "instruction"
+    assert not by_tool.is_rule
+    assert [one for one in left_out if one.startswith("is_rule")]
 
 
 SIGNS = [
@@ -232,7 +247,7 @@ def test_a_list_of_what_is_forbidden_is_one_sentence() -> None:
     claim, _ = verified(record, "Run drop_all.py.", "Run drop_all.py", type="procedural", steps=["Push to main"])
     assert claim is not None
     whole = "Never do this: 1. Run drop_all.py. 2. Push to main."
-    assert claim.content == f"“{whole}”{NOT_VERIFIED}Run drop_all.py."
+    assert claim.content == whole
     assert claim.steps == [whole]
 
 

@@ -79,7 +79,10 @@ def test_what_is_said_in_other_words_is_kept_beside_the_record_and_a_field_witho
 def test_every_type_and_field_is_kept(store: Any, ordered: Any) -> None:
     [order] = ordered()
     procedure = statement(
-        type="procedural", content="One worker per queue.", trigger="the import", steps=["one worker per queue"]
+        type="procedural",
+        content="The import works with one worker for each queue.",
+        trigger="the import",
+        steps=["one worker per queue"],
     )
     episode = statement(
         type="episodic",
@@ -131,7 +134,7 @@ UNSUPPORTED = {
     "words": (statement(content="Proxies hide gateways."), "hardly a word in common"),
     "a number": (statement(content="The import works with 4 workers per queue."), "“4” is not in the quoted evidence"),
     "a passage": (statement(evidence=["The import works: two workers per queue"]), "the source has no passage"),
-    "a length": (statement(content="The import works. " * 60), "characters too long"),
+    "a length": (statement(content="One worker works for the import of a queue. " * 20), "characters too long"),
     "nothing": (statement(content="…"), "hardly a word"),
 }
 
