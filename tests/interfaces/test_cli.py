@@ -232,6 +232,14 @@ def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
     assert run("remember", "one thing", "--json", home=tmp_path / "c").stderr == ""
 
 
+@pytest.mark.parametrize("args", [["verify"], ["verify", "--deep"], ["verify", "--receipt", __file__]])
+def test_where_there_is_no_store_nothing_is_verified(run, tmp_path, args):
+    home = tmp_path / "missing"
+    result = run(*args, home=home)
+    assert (result.exit_code, result.stdout, home.exists()) == (1, "", False)
+    assert f"there is no store at {home}, so there is nothing to check" in result.stderr
+
+
 @pytest.mark.parametrize(
     "args",
     [
