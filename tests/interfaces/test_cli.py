@@ -585,7 +585,7 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert result.exit_code == 0, result.output
     assert "open memgraph-demo.html in a browser" in result.stdout
     assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
-    assert "Read 3 records" in result.stdout
+    assert "Read 3 commits" in result.stdout
     assert "An agent about to “change src/" in result.stdout
     assert "Notes from past work in shop." in result.stdout
     assert result.stdout.count("   memgraph ") == 3
