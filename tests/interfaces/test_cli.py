@@ -232,6 +232,14 @@ def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
     assert run("remember", "one thing", "--json", home=tmp_path / "c").stderr == ""
 
 
+@pytest.mark.parametrize("args", [["verify"], ["verify", "--deep"], ["verify", "--receipt", __file__]])
+def test_where_there_is_no_store_nothing_is_verified(run, tmp_path, args):
+    home = tmp_path / "missing"
+    result = run(*args, home=home)
+    assert (result.exit_code, result.stdout, home.exists()) == (1, "", False)
+    assert f"there is no store at {home}, so there is nothing to check" in result.stderr
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -599,7 +607,7 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert result.exit_code == 0, result.output
     assert "open memgraph-demo.html in a browser" in result.stdout
     assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
-    assert "Read 3 records" in result.stdout
+    assert "Read 3 commits" in result.stdout
     assert "An agent about to “change src/" in result.stdout
     assert "Notes from past work in shop." in result.stdout
     assert result.stdout.count("   memgraph ") == 3

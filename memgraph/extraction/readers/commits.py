@@ -442,9 +442,9 @@ class RecentCommits:
         return self._kept[sha].subject if sha in self._kept else ""
 
     def repeated_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit whose message `commit` repeats without changing a file: that which it merges."""
+        """Return the sha of the commit whose message a merge repeats without changing a file: that which it merges."""
         subject, body = commit.subject, commit.body
-        if commit.files:
+        if commit.files or len(commit.parents) < 2:
             return None
         if request := merged_request(subject):
             subject, _, body = body.partition("\n")

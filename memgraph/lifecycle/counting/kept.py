@@ -231,7 +231,7 @@ def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
         "project_id": project,
         "tags": ["counted"],
         "source": COUNTING_SOURCE,
-        "reason": f"counted over {rule.occasions:,} {'runs' if rule.kind in OF_TESTS else 'commits of the history'}",
+        "reason": f"counted over the {'runs' if rule.kind in OF_TESTS else 'commits'} of the history",
         "occurred_at": _iso(rule.last),
         **shared_context(evidence),
     }

@@ -49,7 +49,7 @@ class AccessRecorded(Payload, type="access.recorded"):
         carries=nothing,
         agents="in_part",
         irreversible="it records that memories were used",
-        told="used",
+        told="accessed",
         is_of_reading=True,
     )
 

@@ -102,6 +102,8 @@ class IngestReport(Model):
     """Findings beyond the best of each build."""
     recorded: Count = 0
     """Commits, runs and turns kept as records: searches and recalls find them, and they are no memories."""
+    repeated: Count = 0
+    """Merges of a history that change no file and only repeat the message of what they bring in: they are kept neither as memory nor as record."""
     skipped: Count = 0
     """Records, or parts of them, that could not be read."""
     secrets_redacted: Count = 0

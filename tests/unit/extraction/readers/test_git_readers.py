@@ -440,6 +440,12 @@ def test_a_merge_knows_the_commit_whose_message_it_repeats(
         assert change.repeats is None
 
 
+def test_an_empty_commit_that_repeats_a_message_is_kept(repository: Repository, store: AgentMemoryStore) -> None:
+    repository.commit("Version 0.17.1")
+    repository.git("commit", "-q", "--allow-empty", "-m", "Version 0.17.1", when=START + timedelta(hours=1))
+    assert ingest(store, GitReader(repository.path)).recorded == 2
+
+
 def test_a_merge_is_the_work_of_who_made_what_it_merges(repository: Repository, tmp_path: Path) -> None:
     repository.commit("Add cart", author="Ada Lovelace")
     repository.git("checkout", "-q", "-b", "side")
