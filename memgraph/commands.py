@@ -281,7 +281,7 @@ class MemoryCommands:
         with self._store.reader.frozen():
             replaced, slot_of = self._store.reader.superseded(), self._store.reader.index.slot
             superseded_ids = {memory.id for memory in memories if replaced[slot_of(memory.id)]}
-        return [self._entry(memory, sort_by, is_superseded=memory.id in superseded_ids) for memory in memories]
+        return [self._entry(memory, is_superseded=memory.id in superseded_ids) for memory in memories]
 
     def show(self, id: str) -> StoredMemory | None:
         """Return a memory, or None if it does not exist or was deleted."""
@@ -392,8 +392,7 @@ class MemoryCommands:
         said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
         return f"{said} ({age}): {content}"
 
-    def _entry(self, memory: StoredMemory, sort_by: SortBy, *, is_superseded: bool) -> MemoryListEntry:
-        at = {"created": memory.created_at, "accessed": memory.last_accessed_at}.get(sort_by, memory.occurred_at)
+    def _entry(self, memory: StoredMemory, *, is_superseded: bool) -> MemoryListEntry:
         is_invalid = memory.invalid_at is not None and memory.invalid_at <= self._store.now()
         states: tuple[tuple[bool, State], ...] = (
             (memory.is_suppressed, "suppressed"),
@@ -408,7 +407,7 @@ class MemoryCommands:
             relevance_score=memory.relevance_score,
             confidence_label=confidence_label(memory.relevance_score),
             outcome=memory.outcome,
-            age=self.format_age(at) if at else "never",
+            age=self.format_age(memory.occurred_at),
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
             privacy_tier=memory.privacy_tier,

@@ -16,6 +16,7 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, Entity, EntityKind
 from memgraph.ports import Annotation, lacks_entities
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import stated
 
 MAX_ENTITIES = 16
 _MAX_ABOUT_FILES = 3
@@ -235,7 +236,7 @@ def _named(run: list[re.Match[str]]) -> Iterator[tuple[int, str]]:
 
 def _tags(memory: AgentMemory, files: list[str]) -> list[str]:
     """Suggest tags: the kind of memory, the error it names, the components of its files."""
-    text = memory.content
+    text = stated(memory.content)
     kinds: list[str] = []
     if memory.outcome == "negative":
         kinds.append("failure")

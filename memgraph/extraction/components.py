@@ -27,8 +27,12 @@ _MACHINERY_FILES = frozenset({"codecov.yml", "tox.ini", "noxfile.py", "appveyor.
 _PACKAGING = frozenset(
     "setup.py setup.cfg pyproject.toml makefile package.json cargo.toml manifest.in pipfile build.gradle pom.xml go.mod cmakelists.txt".split()
 )
-_LOCKS = frozenset("go.mod go.sum pipfile package-lock.json pnpm-lock.yaml gradle.lockfile".split())
-"""Files with nothing but dependencies, beside those whose names end in `.lock`."""
+_LOCKS = frozenset(
+    "go.mod go.sum pipfile package-lock.json npm-shrinkwrap.json pnpm-lock.yaml deno.lock bun.lock bun.lockb yarn.lock gradle.lockfile "
+    "pipfile.lock poetry.lock uv.lock pdm.lock pixi.lock cargo.lock gemfile.lock composer.lock mix.lock pubspec.lock podfile.lock "
+    "cartfile.resolved package.resolved packages.lock.json flake.lock".split()
+)
+"""Files with nothing but dependencies."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -42,9 +46,10 @@ def is_documentation(path: str) -> bool:
 
 def _is_list(file: PurePosixPath) -> bool:
     requires = file.suffix in {".txt", ".in", ".pip"} and (
-        file.name.startswith(("requirements", "constraints")) or "requirements" in file.parts[:-1]
+        file.name.startswith(("requirements", "constraints"))
+        or (file.parts[-2:-1] == ("requirements",) and _DOC_PARTS.isdisjoint(file.parts))
     )
-    return requires or file.suffix == ".lock" or file.name in _LOCKS
+    return requires or file.name in _LOCKS
 
 
 def only_dependencies(paths: Iterable[str]) -> bool:

@@ -59,7 +59,7 @@ class Curation:
         Parameters
         ----------
         values : mapping, optional
-            New values by field: content, title, tags, project_id, valid_at, invalid_at, privacy_tier, domain; None clears a field.
+            New values by field: content, title, tags, cues, project_id, valid_at, invalid_at, privacy_tier, domain; None clears a field.
             Content and title are set for one memory at a time.
         add_tags, remove_tags : sequence of str
             Compared without case.
@@ -114,8 +114,8 @@ class Curation:
     def merge(self, ids: Sequence[str], *, keep: str | None = None) -> EditResult:
         """Merge memories into one, which supersedes the others. Their texts stay readable.
 
-        The memory that is kept has the tags, sources, builds, agents and links of all, the strictest privacy tier with its domain, and is
-        pinned if one of them was. Its text does not change. Private memories of different domains are refused.
+        The memory that is kept has the tags, cues (at most five), sources, builds, agents and links of all, the strictest privacy tier with its
+        domain, and is pinned if one of them was. Its text does not change. Private memories of different domains are refused.
 
         Parameters
         ----------

@@ -78,8 +78,8 @@ def _ran(workspace: Workspace, key: str, name: str, fields: Row) -> None:
 
 def _compressed(workspace: Workspace, event: Event, payload: events.CompressionApplied) -> None:
     seq = event.seq if payload.up_to_seq is None else payload.up_to_seq
-    counts = payload.model_dump(exclude={"up_to_seq"})
-    _ran(workspace, events.COMPRESSION, "compression", {"seq": seq, "builds_since": 0, **counts})
+    counts = payload.model_dump(exclude={"up_to_seq", "builds_left"})
+    _ran(workspace, events.COMPRESSION, "compression", {"seq": seq, "builds_since": payload.builds_left, **counts})
 
 
 def _sought(workspace: Workspace, _event: Event, payload: events.ContradictionsSought) -> None:

@@ -535,7 +535,7 @@ class AzureKeys(SecretManagerKeys):
 
 
 class VaultKeys(SecretManagerKeys):
-    """The field ``key`` of a KV version 2 secret of HashiCorp Vault, ``MOUNT/PATH``; versions are its numbers. The client reads ``VAULT_ADDR`` and so on."""
+    """The field ``key`` of a KV version 2 secret of HashiCorp Vault, ``MOUNT/PATH``; versions are its numbers. The client is configured by ``VAULT_ADDR`` and Vault's other environment variables."""
 
     name, package = "vault", "hvac"
 

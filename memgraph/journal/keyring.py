@@ -187,7 +187,7 @@ class KeyHistory:
         return KeyHistory(tuple(use for use in self.uses if use.first_seq <= seq))
 
     def after(self, event: Event) -> KeyHistory:
-        """Return the history after one more event; a rotation counts only if the key that it replaces signed it, which a resealing undoes."""
+        """Return the history after one more event; a rotation counts only if it is signed by the key that it replaces, so one that was resealed with a later key does not."""
         if not event.key_id:
             return self
         history = self if self.uses else KeyHistory((KeyUse(event.key_id, event.seq, event.timestamp),))

@@ -40,6 +40,7 @@ from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedEr
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import stated
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.sentences import ended
@@ -168,7 +169,7 @@ def tried_in(row: Row) -> str | None:
         return None
     failed = [step["action"] for step in row.get("action_log", ()) if step.get("error")]
     done = row.get("tried") or next(reversed(failed), None) or row.get("action") or row.get("decision")
-    return _said(done or next(iter(sentences(row["content"])), row["content"]))
+    return _said(done or next(iter(sentences(stated(row["content"]))), stated(row["content"])))
 
 
 def _said(text: str) -> str:

@@ -68,7 +68,7 @@ from memgraph.lifecycle.reconcile import (
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, added, commits_of, last_run, never
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.build import CommitKind
-from memgraph.model.events.records import COMPRESSION, CompressionApplied
+from memgraph.model.events.records import COMPRESSION, BuildConsolidated, CompressionApplied
 from memgraph.model.ids import canonical_name
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel, Row
@@ -76,7 +76,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.store.rows import in_bulk
 from memgraph.text import lazy_re as re
-from memgraph.text.attempts import quoted_lesson, step_text, without_lead
+from memgraph.text.attempts import quoted_lesson, stated, step_text, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
@@ -149,7 +149,10 @@ def compress(
     def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied:
         names = ("episodes", "communities", "updated", "superseded", "retired")
         counts = {name: getattr(result, name) for name in names}
-        return CompressionApplied(applied_at=now, up_to_seq=up_to_seq, created=result.compressed, **counts)
+        later = (event.payload for event in reader.events_after(up_to_seq))
+        left = {(one.project_id, one.build_id) for one in later if isinstance(one, BuildConsolidated)}
+        counts |= {"created": result.compressed, "builds_left": len(left)}
+        return CompressionApplied(applied_at=now, up_to_seq=up_to_seq, **counts)
 
     run = IncrementalRun(
         COMPRESSION,
@@ -368,7 +371,7 @@ def is_change(row: Row) -> bool:
 
 def statement_of(row: Row) -> str:
     """Return what an episode says, without what kind of thing it is and the place that stands behind it."""
-    text = without_lead(" ".join(row["content"].split()), row.get("tags", ()))
+    text = without_lead(" ".join(stated(row["content"]).split()), row.get("tags", ()))
     title = row.get("title") or ""
     for place in (title.rsplit("/", 1)[-1], title):
         if place and (bare := text.removesuffix(f" ({place})")) != text:

@@ -18,7 +18,7 @@ import numpy as np
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.llm.claims import FIELDS, MAX_EVIDENCE_CHARS, MAX_EVIDENCE_SPANS, REQUIRED, claim_schema
-from memgraph.extraction.llm.prompt import DATA, fenced, informative_events, is_essential, question_in
+from memgraph.extraction.llm.prompt import DATA, fenced, indented, informative_events, is_essential, question_in
 from memgraph.extraction.llm.prompt import Event as SessionEvent
 from memgraph.extraction.readers import Reader as SourceReader
 from memgraph.extraction.readers import SourceRecord
@@ -217,16 +217,20 @@ def text_shown(row: Row) -> str:
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     said = ((name.replace("_", " "), row.get(name)) for name in _DETAILS)
     details = [f"{name}: {text}" for name, text in said if text and text not in row["content"]]
-    return "\n".join([f"{row['occurred_at'][:10]}{outcome}", row["content"], *details])
+    return "\n".join(map(indented, [f"{row['occurred_at'][:10]}{outcome}\n{row['content']}", *details]))
 
 
 def excerpt_of(texts: Sequence[str]) -> str:
     """Return texts as the numbered parts of one excerpt: without secrets and invisible characters, the longest ones shortened to fit."""
     # secrets first: a truncated one would not be recognised
-    lines = ["\n".join(filter(None, map(visible_line, redact(text).value.split("\n")))) for text in texts]
+    lines = ["\n".join(filter(str.strip, map(_visible, redact(text).value.split("\n")))) for text in texts]
     frame = len("[999]\n\n\n")
     shown = fitted(lines, MAX_EXCERPT_CHARS - frame * len(lines))
     return "\n\n".join(f"[{number}]\n{text}" for number, text in enumerate(shown, start=1))
+
+
+def _visible(line: str) -> str:
+    return f"{' ' if line.startswith(' ') else ''}{visible_line(line)}"
 
 
 _SHARE = 0.5
@@ -283,8 +287,8 @@ def _planned(view: View) -> Plan[OrdersResult]:
     subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)
     lasting = _budget_left(view, known, _SHARE)
-    chosen = [one for place, one in enumerate(ranked[:left]) if place < lasting or one.kind != "community"]
-    return _plan([(one, view.now) for one in chosen], candidates=len(ranked))
+    chosen = [one for place, one in enumerate(ranked) if place < lasting or one.kind != "community"]
+    return _plan([(one, view.now) for one in chosen[:left]], candidates=len(ranked))
 
 
 def _warned_of(reader: Reader, deletions: Deletions, scope: Scope) -> frozenset[str]:

@@ -100,6 +100,8 @@ _VARIABLE = {
 """What varies in a step, by what stands for it in its key, in the order in which it is looked for."""
 _NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
 _LIST_CHARS = 6_000
+_STOP = re.compile(r"(?<=[\w)`'\"])[.;,]$")
+"""The end of a sentence in a step; a command may end with a dot or a semicolon of its own."""
 _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<number>": "a number", "<id>": "an id"}
 
 
@@ -116,8 +118,7 @@ def step_of(text: str) -> Step:
     """Return the step described by a text."""
     text = " ".join(text[:_STEP_CHARS].split())
     number = _NUMBERED.match(text)
-    bare = _PURPOSE.sub("", text[number.end() :] if number else text)
-    bare = bare[:-1] if bare[-1:] in {".", ";", ","} and not bare[-2:-1].isspace() else bare  # `ls .` ends with its own
+    bare = _STOP.sub("", _PURPOSE.sub("", text[number.end() :] if number else text))
     plain = bare.replace("`", "").strip().removeprefix("run ").strip()
     name, mark, _ = plain.partition("(")
     if mark and name.replace(".", "").isidentifier():
@@ -405,7 +406,7 @@ LATER_SUCCESSES = 2
 """Builds after a proposal in which it must work before evidence may bring it into force."""
 _TYPES = ("episodic", "procedural")
 _HAS_LAPSED = tuple(f"{LAPSED}{stood}" for stood in ("", "; it was in force", "; it waited for approval"))
-"""The reasons of releases up to 0.3 said how it had stood."""
+"""Releases 0.1 and 0.2 added how it had stood."""
 _MAY_LAPSE = (None, FADED, PROPOSED)
 _OWN_REASONS = (PROPOSED, REJECTED, *_HAS_LAPSED)
 _OF_THE_EVIDENCE = "evidence_build_ids source_event_ids confidence occurred_at privacy_tier trust_class domain".split()

@@ -44,7 +44,7 @@ QUOTED = "it is quoted"
 """Reason of a link to a memory that is no evidence."""
 _WORDS: dict[str, Any] = {
     **dict.fromkeys("title pattern incorrect_approach correct_approach asked lesson is_solved trigger_pattern".split()),
-    **{name: [] for name in "steps prerequisites exit_criteria common_errors agents_involved entities".split()},
+    **{name: [] for name in "steps prerequisites exit_criteria common_errors agents_involved entities cues".split()},
 }
 """Fields that may hold words of the evidence, with their empty values."""
 IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}

@@ -23,8 +23,9 @@ class ChangedFile(Model):
     kind: Literal["A", "M", "D", "R"]
     """Added (or copied), modified, deleted, renamed (and possibly modified)."""
     added: Count | None = None
+    """Lines added; None for a file that is binary or over 512 kB, for a submodule, and where the source does not say."""
     removed: Count | None = None
-    """Lines; None for a file that is binary or over 512 kB, for a submodule, and where the source does not say."""
+    """Lines removed; None as in `added`."""
     was: LogText | None = None
     """The former path of a renamed file."""
 
@@ -35,7 +36,7 @@ class BuildTask(Model):
     Attributes
     ----------
     agent_name : str
-        Who did it; of a merge in a history, who made most of what it merges.
+        Who did it; of a merge in a history, who made most of what it merges, or in a saved log without ``--parents`` the last of it.
     command : str
         The command, if the task is one call of a tool or program; `output` is what that printed.
     reasoning, lesson : str

@@ -59,7 +59,7 @@ OUTCOME_OF_WORD: dict[str, Outcome] = {
 
 RECORD_SOURCE, RUN_SOURCE, SAID_SOURCE = "commit", "run", "session turn"
 RECORD_SOURCES = {RECORD_SOURCE: "git", RUN_SOURCE: "run log", SAID_SOURCE: "transcript"}
-"""Sources of records, each with that of the memory that a record becomes: commits, what a build, test or trial did, and what was said in a session, kept whole as evidence. Searches and recalls find them; those that helped, or that somebody changed, become memories. Support of a counted rule is not enough: of 60 such records 19 were useful."""
+"""Sources of records, each with that of the memory that a record becomes: commits, what a build, test or trial did, and what was said in a session, kept whole as evidence. Searches and recalls find them; those that helped, or that somebody changed, become memories. That one supports a counted rule is not enough."""
 
 M = TypeVar("M", bound=BaseModel)
 Vector = NDArray[np.float32]
@@ -190,11 +190,13 @@ class AttemptFields(BaseModel):
     """An attempt at something: a whole trial of a task (`asked`), or a step of a session or build (`tried`)."""
 
     asked: Text | None = None
+    """The task of a trial, as it was asked."""
     tried: Text | None = None
-    """The task, as it was asked: of a trial only. The command, task or edit that failed: commands in backticks, tasks in quotation marks."""
+    """The command, task or edit that failed: commands in backticks, tasks in quotation marks."""
     attempt: Count | None = None
+    """The number of the attempt, as its source counts them."""
     attempts: Count | None = None
-    """The number of the attempt, as its source counts them, and how many there were."""
+    """How many attempts there were."""
     lesson: Text | None = None
     acted_on: Text | None = None
     """The earlier lesson that this attempt acted on."""
@@ -202,8 +204,8 @@ class AttemptFields(BaseModel):
     calls: Count | None = None
     failed_calls: Count | None = None
     worked: Text | None = None
+    """What worked in the end."""
     worked_how: Worked | None = None
-    """What worked in the end, and in which way."""
     last_error: Text | None = None
     explained: Text | None = None
     """The explanation given by the one who made the attempt."""
@@ -229,12 +231,13 @@ class CommitFields(BaseModel):
     change_kind: Name | None = None
     changes: Annotated[list[FileChange], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    """The commits that it takes back."""
     mends: Name | None = None
-    """The commits that it takes back, and the one whose mistake it corrects."""
+    """The commit whose mistake it corrects."""
     closes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     """Numbers of the issues that it says it closes."""
     release: Name | None = None
-    """The first one that contains it."""
+    """The first release that contains it."""
 
 
 COMMIT_FIELDS = frozenset(CommitFields.model_fields)

@@ -64,8 +64,9 @@ class ModelUsage(Model):
 
     calls: Count = 0
     prompt_tokens: Count = 0
+    """Tokens that the models read, as reported by them, else estimated."""
     completion_tokens: Count = 0
-    """Read and written by the models, as reported by them, else estimated."""
+    """Tokens that the models wrote, as reported by them, else estimated."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
     """Time spent waiting for models."""
     failures: Count = 0

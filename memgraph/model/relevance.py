@@ -49,10 +49,11 @@ class ForgettingCurveConfig(Model):
     """Default values: ``relevance`` (seed 0), in [0, 1]; ``strength`` (seed 2): everything fades by 5 % a week, a use adds 0.1 and a confirmation
     0.5, up to 5."""
     decay_rate: Rate = Field(default=0.05, description="Exponential decay rate of episodic memories, per day.")
+    """Seed 0's rate."""
     knowledge_decay_rate: Rate = Field(
         default=WEEKLY, description="Exponential decay rate of other memories, per day (default: 5 % per week)."
     )
-    """Rates per day: episodic (seed 0: 0.05); semantic and procedural (seed 2: 5 % a week, −ln 0.95 / 7)."""
+    """Seed 2's rate: 5 % a week, −ln 0.95 / 7."""
     deletion_threshold: Unit = Field(default=0.1, description="Relevance below which a memory may be collected.")
     reinforcement_boost: Unit = Field(default=0.2, description="Relevance that an access adds.")
     confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(

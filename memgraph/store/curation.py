@@ -14,7 +14,17 @@ from memgraph.model.base import MAX_ITEMS, Name, checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
-from memgraph.model.memory import REASONS_OF, AgentMemory, Role, StoredMemory, Vector, fields_with, id_of, parse_memory
+from memgraph.model.memory import (
+    MAX_CUES,
+    REASONS_OF,
+    AgentMemory,
+    Role,
+    StoredMemory,
+    Vector,
+    fields_with,
+    id_of,
+    parse_memory,
+)
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin
 from memgraph.ports import Embedder, Row
 from memgraph.privacy import domain_of, known_domain, strictest
@@ -22,7 +32,7 @@ from memgraph.store.commit.records import Write, payload_and_vector, scope_of
 from memgraph.store.history import Undoing, differences, field_changes, history, origin
 from memgraph.store.states import Transitions
 
-EDITABLE = ("content", "title", "tags", "project_id", "valid_at", "invalid_at", "privacy_tier", "domain")
+EDITABLE = ("content", "title", "tags", "cues", "project_id", "valid_at", "invalid_at", "privacy_tier", "domain")
 """Fields that a person can set. None clears one that is optional."""
 OF_ONE = ("content", "title")
 """Fields that are set for one memory at a time."""
@@ -130,8 +140,8 @@ class Curation(Undoing):
                 row = self._reader.record("Memory", memory.id) or {}
                 wanted = updates_of(memory, row, now)
                 updates = {name: value for name, value in wanted.items() if getattr(memory, name) != value}
-                if updates and "privacy_tier" in wanted:
-                    updates["privacy_tier"] = wanted["privacy_tier"]  # stated, so that nothing raises it
+                if updates:  # stated, so that nothing raises the tier or drops the cues
+                    updates |= {name: wanted[name] for name in ("privacy_tier", "cues") if name in wanted}
                 write = self._writer.revision(memory.id, updates, ready=ready) if updates else None
                 changes = _changes(row, payload_and_vector(write)[0]) if write is not None else []
                 if write is None or not changes:
@@ -346,6 +356,7 @@ def _united(kept: StoredMemory, others: Sequence[StoredMemory]) -> dict[str, Any
     united = {name: list(dict.fromkeys(one for each in every for one in getattr(each, name))) for name in lists}
     return {
         **{name: values[-MAX_ITEMS:] for name, values in united.items()},
+        "cues": list(dict.fromkeys(cue for each in every for cue in each.cues))[:MAX_CUES],
         "privacy_tier": strictest(*(one.privacy_tier for one in every)),
         "domain": domain_of(*((one.privacy_tier, one.domain) for one in every)),
         "is_pinned": any(one.is_pinned for one in every),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.base import Name, checked
@@ -134,13 +135,11 @@ class Listings:
             domain=checked(Name | None, domain, "domain"),
         )
         with self._reader.frozen():
-            mask = self._reader.listed(
-                type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
-            )
-            may = self._mask(all_states=state is not None or include_suppressed)
-            mask &= may
-            mask &= concerning(
-                self._reader.index,
+            mask, may = self._shown(
+                type=type,
+                project_id=project_id,
+                include_suppressed=include_suppressed,
+                state=state,
                 session=checked(Name | None, session, "session"),
                 task_id=checked(Name | None, task_id, "task_id"),
                 agents=checked(list[Name] | None, agents, "agents"),
@@ -153,6 +152,27 @@ class Listings:
             found = [self._without_others(one, may) for one in found]
         self._on_read(found)
         return found
+
+    def count_listed(self, /, **asked: Any) -> int:
+        """Return how many memories `list_memories` returns for these arguments without a limit."""
+        with self._reader.frozen():
+            return int(self._shown(**asked)[0].sum())
+
+    def _shown(
+        self,
+        *,
+        type: MemoryType | None = None,
+        project_id: str | None = None,
+        include_suppressed: bool = False,
+        state: str | None = None,
+        **only: Any,
+    ) -> tuple[Mask, Mask]:
+        """Return which slots a list shows, and which of all slots whoever reads may have."""
+        may = self._mask(all_states=state is not None or include_suppressed)
+        listed = self._reader.listed(
+            type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
+        )
+        return listed & may & concerning(self._reader.index, **only), may
 
     def page(
         self,

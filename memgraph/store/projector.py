@@ -310,7 +310,7 @@ class Projector:
         with self.guard, in_bulk(), timed(logger, logging.INFO, "rebuilt rows and index") as counts:
             try:
                 self._rebuild(progress)
-            except DamagedDatabaseError:
+            except (DamagedDatabaseError, GraphError):
                 if self._is_shared or not isinstance(self.database, SQLite):
                     raise
                 self.database.renew()

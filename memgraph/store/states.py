@@ -1,4 +1,4 @@
-"""State transitions of memories: suppress, archive, invalidate, supersede, unlink, delete, and their reversals.
+"""State transitions of memories (suppress, archive, invalidate, supersede, unlink, delete, and their reversals), and the reset of a store.
 
 A memory is visible to `get_memory`, lists, recall, deduplication and statistics if *every* state that it is in allows
 it (✓ visible to):

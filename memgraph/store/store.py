@@ -108,6 +108,7 @@ class AgentMemoryStore:
     every_link = _delegated("_reader", Reader.every_link)
     get_stats = _delegated("_listings", Listings.get_stats)
     list_memories = _delegated("_listings", Listings.list_memories)
+    count_listed = _delegated("_listings", Listings.count_listed)
     query_by_type = _delegated("_listings", Listings.query_by_type)
     query_by_project = _delegated("_listings", Listings.query_by_project)
     get_all_memories = _delegated("_listings", Listings.get_all_memories)

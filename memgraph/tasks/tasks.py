@@ -33,7 +33,9 @@ class Tasks:
 
     What is recorded in a task is one commit in its write scope and changes no other task. Tasks that are archived or closed do not
     change until their status is set again. All of it, and of `sessions`, `pins`, `working`, `ledgers` and `handoffs`, raises `NotFoundError` for
-    what does not exist, or not for the agent that asks, and `InvalidInputError` for a value or a change that is refused. Nothing is changed then.
+    what does not exist, or not for the agent that asks, `InvalidInputError` for a value or a change that is refused, `PermissionDeniedError` for what
+    an agent may not have, `ScopeError` for an event that does not belong in the write scope, and `SourceError` for a work tree that git cannot read.
+    Nothing is changed then.
     """
 
     store: AgentMemoryStore

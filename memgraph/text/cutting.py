@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text.attempts import stated
 from memgraph.text.safe import visible_line
 from memgraph.text.sentences import split_sentences
 
@@ -62,7 +63,7 @@ SUMMARY_CHARS = 200
 
 
 def summary_of(text: str) -> str | None:
-    """Return a summary of at most 200 characters from the text's own sentences; None for a text no longer than that.
+    """Return a summary of at most 200 characters from the sentences that a text states; None for a text no longer than that.
 
     The first sentence gives the subject and the last one the result; others follow, in their order, while there is
     space. Sentences that are too long are cut between words, with an ellipsis. Pure, so equal texts have equal
@@ -70,7 +71,7 @@ def summary_of(text: str) -> str | None:
     """
     if len(text) <= SUMMARY_CHARS:
         return None
-    sentences = [said for said in (" ".join(part.split()) for part in split_sentences(text, "part")) if said]
+    sentences = [said for said in (" ".join(part.split()) for part in split_sentences(stated(text), "part")) if said]
     if not sentences:
         return None
     last = len(sentences) - 1

@@ -64,7 +64,6 @@ def _change(tokens: list[str]) -> Change:
         kind = {"C": "A", "T": "M"}.get(status, status)
         files.append(FileChange(path, kind, was=was if kind == "R" else ""))
     at = datetime.fromtimestamp(int(seconds), UTC)
-    subject = message.partition("\n")[0]
     mended, undone = _MENDED.search(message), _NAMED.search(message)
     return Change(
         sha,
@@ -75,7 +74,6 @@ def _change(tokens: list[str]) -> Change:
         is_fix=_is_fix(message),
         mends=(mended[1] or mended[2]) if mended else None,
         reverts=undone[1] if undone else None,
-        subject=subject,
     )
 
 

@@ -137,5 +137,8 @@ def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
 
 def test_what_nothing_is_known_of_is_refused(run: Run, tmp_path: Path) -> None:
     assert "nothing is known about plate.py" in run("about", "plate.py").stderr
+    assert "nothing is known about v" in run("about", "v").stderr
+    for name in ("", " "):
+        assert "the name is empty" in run("about", name).stderr
     assert "name a project with --project: shop" in run("about", "cup.py", "--project", "elsewhere").stderr
     assert run("about", "cup.py", "--home", tmp_path / "empty").exit_code == 1

@@ -232,6 +232,14 @@ def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
     assert run("remember", "one thing", "--json", home=tmp_path / "c").stderr == ""
 
 
+@pytest.mark.parametrize("args", [["verify"], ["verify", "--deep"], ["verify", "--receipt", __file__]])
+def test_where_there_is_no_store_nothing_is_verified(run, tmp_path, args):
+    home = tmp_path / "missing"
+    result = run(*args, home=home)
+    assert (result.exit_code, result.stdout, home.exists()) == (1, "", False)
+    assert f"there is no store at {home}, so there is nothing to check" in result.stderr
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -370,6 +378,28 @@ def test_list_filters_and_orders(done, builds):
     assert len(done("list", "--limit", "1", "--sort-by", "created").splitlines()) == 1
     assert "Kept for good" in done("list", "--type", "semantic")
     assert "Kept for good" not in done("list", "--project", "shop")
+
+
+def test_list_prints_the_time_it_sorts_by(done):
+    done("remember", "Kept for good")
+    assert "\tnever used\t" in done("list", "--sort-by", "accessed")
+    assert "\trecorded just now\t" in done("list", "--sort-by", "created")
+    assert {json.loads(done("list", "--json", "--sort-by", order))[0]["age"] for order in ("accessed", "created")} == {
+        "just now"
+    }
+
+
+def test_stats_counts_what_list_shows(done, tmp_path):
+    done("remember", "Kept for good")
+    with memgraph.MemGraph.open(tmp_path / "store", embedder=FakeEmbedder(dimension=64)) as memory:
+        told = memory.store.insert_memory(memgraph.EpisodicMemory(content="The proxy strips headers")).id
+        memory.store.insert_memory(
+            memgraph.SemanticMemory(content="Proxies fail", source="compression", supporting_memory_ids=[told])
+        )
+    assert json.loads(done("stats", "--json"))["listed"] == len(json.loads(done("list", "--json"))) == 3
+    done("forget", told)
+    assert len(json.loads(done("list", "--json"))) == 1, "what was made of it is withheld"
+    assert "listed             1 of them are shown by `memgraph list`" in done("stats")
 
 
 def test_export_and_import_round_trip(done, run, tmp_path, builds):
@@ -577,7 +607,7 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert result.exit_code == 0, result.output
     assert "open memgraph-demo.html in a browser" in result.stdout
     assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
-    assert "Read 3 records" in result.stdout
+    assert "Read 3 commits" in result.stdout
     assert "An agent about to “change src/" in result.stdout
     assert "Notes from past work in shop." in result.stdout
     assert result.stdout.count("   memgraph ") == 3

@@ -43,7 +43,7 @@ def test_an_agent_can_pipe_an_order_and_its_answer(run: Any, tmp_path: Path) -> 
     assert sheet["order"] == listed
     assert sheet["reply_schema"]["properties"]["statements"]["items"]["properties"].keys() == {
         "type", "content", "outcome", "tags", "confidence", "evidence", "event_date", "location", "decision", "alternatives", "trigger",
-        "steps", "agents", "cues",
+        "steps", "agents", "cues", "is_rule",
     }  # fmt: skip
     assert sheet["fenced_excerpt"].splitlines()[0].strip("<>") in sheet["instructions"]
     said = json.dumps({"statements": [statement(event_date="", location="", agents=[])]})

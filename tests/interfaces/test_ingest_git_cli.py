@@ -491,6 +491,25 @@ class TestReleases:
         (memory,) = history.memories()
         assert [one["kind"] for one in memory["entities"] if one["name"] == "v1.0"] == ["release"]
 
+    def test_what_was_read_is_what_was_kept_and_what_was_not(self, history: History, repository: Repository) -> None:
+        repository.commit("Add a cart", {"cart.py": "1"})
+        repository.git("checkout", "-q", "-b", "side")
+        repository.commit("Count the stairs", {"stairs.py": "1"})
+        repository.git("checkout", "-q", "-")
+        repository.git("merge", "-q", "--no-ff", "-m", "Count the stairs", "side")
+        said = history.run("ingest", "git", str(repository.path)).stdout
+        assert said.startswith("Read 3 commits as ")
+        assert "Kept 2 commits as records, each of" in said
+        assert "Did not keep 1 merge that only repeats the message of what is brought in." in said
+
+    def test_a_release_is_told_apart_from_commits_in_a_query(self, history: History, repository: Repository) -> None:
+        repository.commit(COINS, {"prices.py": "1"})
+        repository.git("tag", "v1.0")
+        history.read(repository.path)
+        for options in ([], ["--param", "kind=release"]):
+            found = json.loads(history.run("query", "entities_by_mentions", *options, "--json").stdout)
+            assert [row["kind"] for row in found if row["entity"] == "v1.0"] == ["release"]
+
     def test_a_release_of_records_is_learned_while_their_sitting_grows(
         self, history: History, repository: Repository, caplog: pytest.LogCaptureFixture
     ) -> None:

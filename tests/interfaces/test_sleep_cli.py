@@ -51,9 +51,9 @@ def test_it_says_what_each_phase_did(run: Run) -> None:
     assert [line.split()[0] for line in lines[:-1]] == list(_PHASES)
     assert "1 expired" in lines[0]
     assert "1 merged" in lines[1]
-    assert lines[-1].startswith("3 memories were changed, made or linked, in ")
+    assert lines[-1].startswith("3 memories and records were changed, made or linked, in ")
     again = run("sleep").stdout.splitlines()
-    assert again[-1].startswith("No memory had to change; that took ")
+    assert again[-1].startswith("Nothing had to change; that took ")
 
 
 def test_classes_of_failures_are_listed_if_there_are_several() -> None:

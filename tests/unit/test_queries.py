@@ -723,6 +723,7 @@ def test_every_header_keeps_its_word(name):
     known = [one.name for one in query.parameters]
     assert {one.name for one in query.parameters if one.default is None} <= given <= set(known)
     assert query.text.startswith(f"// name: {name}\n")
+    assert [query.text.count(f"\n// {kind}: ") for kind in ("name", "purpose", "example")] == [0, 1, 1]
     columns = [one.name for one in query.columns]
     assert columns
     assert len({*known}) == len(known)

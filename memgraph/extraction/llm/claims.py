@@ -9,9 +9,9 @@ kept, and the statement beside them as a reading that nobody verified, unless it
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -35,8 +35,9 @@ from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import BY_USER, NOT_VERIFIED
 from memgraph.text.calendar import in_words
-from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
+from memgraph.text.words import expanded
 
 _ROLES = frozenset(
     "user agent assistant reviewer developer maintainer author team customer operator admin tester bot ci".split()
@@ -56,7 +57,7 @@ Listed = Annotated[list[Detail], Field(max_length=_MAX_LISTED)]
 
 FIELDS = f"""\
 - "type": "episodic" (what happened), "semantic" (what is so in general) or "procedural" (how to do something)
-- "content": one to three sentences that stand on their own, naming files, errors and reasons; at most {MAX_CONTENT_CHARS} characters
+- "content": one to three sentences that stand on their own, naming files, errors and reasons; with the sentences that you quote at most {MAX_CONTENT_CHARS - 50} characters
 - "outcome": "positive", "negative", "neutral" or "unknown"
 - "tags": up to five short words of the text
 - "confidence": from 0 to 1
@@ -68,15 +69,16 @@ FIELDS = f"""\
 - "trigger": of a procedure: when it applies; otherwise ""
 - "steps": of a procedure: the actions, in order
 - "agents": the names of the agents or people involved
+- "is_rule": true if the user states it as a rule or wish for later work, in a turn of the user that you quote; otherwise false
 - "cues": up to {MAX_CUES} phrases of at most {MAX_CUE_CHARS} characters, in the words of a later task for which this matters; they need no evidence
 
-What you quote is kept as whole sentences, and beside it your content, marked as not verified unless it repeats whole sentences:
+What you quote is kept as whole sentences, and beside it your content, marked as not verified unless all its words are quoted:
 - Quote the sentences that say it, with every number, path and identifier of your content; one that is not in them is refused.
 - Keep what is denied, what is only allowed or asked, and every condition ("only if", "unless"): a reader compares both.
 - Say "the user" only of what is quoted from a turn of the user, and "decided" only of what was decided. State a cause only if the record does.
-- Give a rule or wish of the user in the user's own sentences: so it is kept as a rule.
-- Copy "decision" and "steps" from the record: they become the sentences that they stand in. The words of the other fields must be in it.
-- Days and names of agents must be given there. Leave a field empty if the record gives nothing for it."""
+- Copy "decision", "alternatives" and "steps" from the record: they become the sentences that they stand in. One of "alternatives" must say
+  that it is not done. Copy "location" and "trigger" from the sentences that you quote.
+- Days and names of agents must be given in the record. Leave a field empty if it gives nothing for it."""
 """The fields of a claim, for prompts that ask for some of them."""
 
 
@@ -96,6 +98,7 @@ class Claim(Model):
     trigger: Detail = ""
     steps: Listed = Field(default_factory=list)
     agents: Listed = Field(default_factory=list)
+    is_rule: bool = False
     cues: Cues = Field(default_factory=list)
 
     def verified(self, source: str, *, metadata: str = "") -> tuple[Self | None, list[str]]:
@@ -106,39 +109,50 @@ class Claim(Model):
         evidence, missing = evidence_in(source, self.evidence)
         problems = [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
         problems += [f"content: {one}" for one in _unsaid(self.text, evidence, metadata)]
-        room = MAX_CONTENT_CHARS - len(self.text) - len(NOT_VERIFIED)
-        is_copied = not missing and evidence.repeats(self.text)
-        if room < 0 if is_copied else room < _LEAST_QUOTED_CHARS:
-            most = MAX_CONTENT_CHARS - len(NOT_VERIFIED) - _LEAST_QUOTED_CHARS
-            problems.append(f"content: is longer than {most} characters")
+        said = evidence.kept_for(self.text)
+        if (excess := len(said) - MAX_CONTENT_CHARS) > 0:
+            problems.append(
+                f"content: is {excess} characters too long with the sentences that are quoted: quote fewer sentences or say it shorter"
+            )
         if problems:
             return None, problems
-        said = self.text if is_copied else f"{evidence.quotation(room)}{NOT_VERIFIED}{self.text}"
         changes, left_out = self._fields(source, f"{metadata}\n{source}", evidence)
         return self.model_copy(update={**changes, "content": said}), left_out
 
     def _fields(self, source: str, known: str, evidence: Evidence) -> tuple[dict[str, Any], list[str]]:
         """Return the optional fields as the source has them, if they differ, and what was left out of them.
 
-        A decision and steps become the whole sentences that they are copied from: “use tabs” may stand in “do not use tabs”.
+        A decision, steps and alternatives become the whole sentences that they are copied from: “use tabs” may stand in “do not use tabs”.
         """
-        around = word_stems(" ".join(evidence.around))
         tags = [tag for tag in self.tags if word_stems(tag) <= word_stems(source)]
-        steps, decision = [copied(source, step) for step in self.steps], copied(source, self.decision)
-        changes = {"tags": tags, "steps": list(dict.fromkeys(steps)), "decision": decision}
         wrong = [("tags", tag) for tag in self.tags if tag not in tags]
-        wrong += [("steps", given) for given, step in zip(self.steps, steps, strict=True) if given.strip() and not step]
-        wrong += [("decision", self.decision)] if self.decision.strip() and not decision else []
-        for name in ("location", "alternatives", "trigger"):
+        changes: dict[str, Any] = {"tags": tags}
+        of_source: dict[str, Callable[[str], str]] = {
+            "decision": partial(copied, source),
+            "steps": lambda text: _NUMBER.sub("", copied(source, text)),
+            "alternatives": lambda text: said if _denies(said := copied(source, text)) else "",
+            "location": evidence.run,
+            "trigger": evidence.run,
+        }
+        for name, found_in in of_source.items():
             given = getattr(self, name)
-            texts = [given] if isinstance(given, str) else given
-            wrong += [(name, text) for text in texts if not word_stems(text) <= around]
+            texts = [text for text in ([given] if isinstance(given, str) else given) if text.strip()]
+            found = list(map(found_in, texts))
+            changes[name] = "".join(found) if isinstance(given, str) else list(dict.fromkeys(found))
+            wrong += [(name, text) for text, said in zip(texts, found, strict=True) if not said]
         wrong += [("event_date", self.event_date)] if self.event_date and not is_dated(self.event_date, known) else []
         wrong += [("agents", name) for name in self.agents if name.strip() and not is_named(name, known)]
+        wrong += [("is_rule", self.text)] if self.is_rule and not evidence.is_by_user else []
         for name, _ in wrong:
             if name != "tags":
                 changes[name] = type(self).model_fields[name].get_default(call_default_factory=True)
-        return changes, [f"{name}: “{cut(text, _QUOTED_CHARS)}” is not in the source; left out" for name, text in wrong]
+        if not changes["steps"]:
+            told = "".join("… " if _denies(one) else one for one in evidence.sentences)
+            changes["steps"] = [" ".join(step.split()) for step in steps_in(told.replace("… ", "\n"))]
+        return changes, [
+            f"{name}: the source does not say “{cut(text, _QUOTED_CHARS)}” so that it can be kept; left out"
+            for name, text in wrong
+        ]
 
     @property
     def text(self) -> str:
@@ -171,14 +185,12 @@ class Claim(Model):
         if self.type == "semantic":
             applies = [one for one in (self.location, self.trigger) if one.strip()]
             rejected = cut("; ".join(one for one in self.alternatives if one.strip()), 8_000) or None
+            given |= {"category": "instruction" if self.is_rule else None}
             return SemanticMemory(
                 **given, conditions=applies, correct_approach=self.decision or None, incorrect_approach=rejected
             )
         if self.type == "procedural":
-            steps = [" ".join(step.split()) for step in self.steps if step.strip()] or list(
-                steps_in("\n".join(self.evidence))
-            )
-            return ProceduralMemory(**given, trigger_pattern=self.trigger or None, steps=steps)
+            return ProceduralMemory(**given, trigger_pattern=self.trigger or None, steps=self.steps)
         return EpisodicMemory(
             **given,
             event_date=day,
@@ -202,6 +214,7 @@ def claim_schema(*, required: Sequence[str] | None = None, **more: Any) -> dict[
         "type": {"type": "string", "enum": ["episodic", "semantic", "procedural"]},
         "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
         "confidence": {"type": "number"},
+        "is_rule": {"type": "boolean"},
     }
     lists = {"tags", "evidence", "alternatives", "steps", "agents", "cues"}
     properties = {name: special.get(name, texts if name in lists else text) for name in Claim.model_fields} | more
@@ -245,7 +258,6 @@ def is_dated(date: str, source: str) -> bool:
     return any(re.search(rf"(?<!\d){form.casefold()}(?!\d)", text) for form in (day, *forms))
 
 
-_LEAST_QUOTED_CHARS = 200
 _LEAST_COMMON = 0.25
 _NUMBERS = dict(zip("two three four five six seven eight nine ten".split(), map(str, range(2, 11)), strict=True))
 _WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -260,12 +272,23 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _LABEL = re.compile(r"(?:… )?[a-z][a-z_ ]{1,20}:\s+")
 _SENTENCE = re.compile(
     r"(?!(?:(?<=\betc)|(?<=\be\.g)|(?<=\bi\.e))\.\)?\s+[a-z])[.!?]+[\"”'’)*`]*\s+|[。！？]|\n[ \t]*\n|\n(?=[ \t]*(?:[-*•#>|]|\d+[.)]\s))"
-    r"|\n(?=[a-z][a-z_ ]{1,20}:\s)|^[a-z][a-z_ ]{1,20}:\s+|^\[\d{1,4}\]$|^\d{4}-\d\d-\d\d\b.{0,20}$",
+    r"|\n(?=[ \t]*[a-z][a-z_ ]{1,20}:\s)|^[a-z][a-z_ ]{1,20}:\s+|^\[\d{1,4}\]$|^\d{4}-\d\d-\d\d\b.{0,20}$",
     re.MULTILINE,
 )
 """The end of a sentence, item of a list or paragraph, and the name of a record's field, its number or day."""
 _FIELD = re.compile(r"^(?:\[\d{1,4}\]$|[a-z][a-z_ ]{1,20}:[ \t])", re.MULTILINE)
-_OF_USER = re.compile(r"^\W{0,3}(?:the )?user\w*[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_OF_USER = re.compile(r"^user_did: ", re.MULTILINE)
+"""The name of the field with the user's own words: at the beginning of a line, where no text of a record stands (`indented`)."""
+_NUMBER = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
+_DENIES = re.compile(
+    r"\b(?:not|dont|never|no|none|nor|neither|without|cannot|avoid\w{0,3}|forb[ia]\w{1,6}|prohibit\w{0,3}|refus\w{1,3}|reject\w{0,3}|"
+    r"instead|rather|against|wrong|fail\w{0,3}|dropp\w{2,3}|discard\w{0,3}|abandon\w{0,3})\b",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"(?P<head>[^\s.!?:][^\n.!?:]{0,200}:)[ \t]*(?:\n[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t][^\n]*)+")
+"""A list with the sentence before it: if that denies, all is one sentence."""
+_PLAIN_QUOTES = str.maketrans("“”", '""')
+"""A quotation inside of another would end it."""
 
 
 class _Word(NamedTuple):
@@ -286,15 +309,23 @@ class Evidence(NamedTuple):
     is_by_user: bool
     """Whether nothing is quoted but what the user said."""
 
-    def repeats(self, text: str) -> bool:
-        """Return whether all sentences of a text are quoted ones."""
-        known = set(map(tuple, map(_texts, self.sentences)))
-        return all(tuple(_texts(one)) in known for one in _SENTENCE.split(text) if one.strip())
+    def kept_for(self, text: str) -> str:
+        """Return what is kept of a statement: the quoted sentences that it stands in, as the source has them, else all of them and the statement."""
+        runs = [f" {' '.join(_texts(one))} " for one in _SENTENCE.split(text) if one.strip()]
+        known = {one: f" {' '.join(_texts(one))} " for one in self.sentences}
+        found = [next((one for one, words in known.items() if run in words), "") for run in runs]
+        is_copied = bool(found) and all(found)
+        said = _line(one.removeprefix("… ") for one in dict.fromkeys(found)) if is_copied else _line(self.sentences)
+        by, reading = BY_USER if self.is_by_user else "", "" if is_copied else f"{NOT_VERIFIED}{text}"
+        return f"{by}“{said}”{reading}" if by or reading else said
 
-    def quotation(self, limit: int) -> str:
-        """Return the sentences in quotation marks, as many as fit, and whether they are the user's."""
-        said = " ".join(" ".join(self.sentences).split()).strip("… ")
-        return f"{BY_USER if self.is_by_user else ''}“{whole_sentences(said, limit - len(BY_USER) - 2)}”"
+    def run(self, text: str) -> str:
+        """Return a text as it stands in one of the sentences, between white space, quotation marks and punctuation; "" if it does not."""
+        words = r"\s+".join(map(re.escape, text.split()))
+        marks = "\"'“”‘’()[\\]<>`*"
+        wanted = re.compile(rf"(?<![^\s{marks}]){words}(?=[{marks}.,:;!?]{{0,9}}(?:\s|$))", re.IGNORECASE)
+        found = next(filter(None, map(wanted.search, self.sentences)), None) if words else None
+        return _line([found[0]]) if found else ""
 
 
 def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]:
@@ -311,10 +342,12 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
         if not places or [] in places:
             missing.append(part)
         spans += [(words[found[0][0]].start, words[found[0][1] - 1].end) for found in places if found]
-    records = _parts(_FRAME if _FRAME.search(source) else _PARAGRAPH, source, spans)
-    sentences = tuple(one for one in _parts(_SENTENCE, source, spans) if not _LABEL.fullmatch(one))
+    records = _parts((_FRAME if _FRAME.search(source) else _PARAGRAPH).finditer(source), source, spans)
+    joined = _LIST.sub(lambda found: "-" * len(found[0]) if _denies(found["head"]) else found[0], source)
+    sentences = tuple(one for one in _parts(_SENTENCE.finditer(joined), source, spans) if not _LABEL.fullmatch(one))
     labels = [found.start() for found in _FIELD.finditer(source)]
-    fields = (source[labels[at - 1] :] if (at := bisect_right(labels, start)) else "" for start, _ in spans)
+    ends = (place for first, last in spans for place in (first, last - 1))
+    fields = (source[labels[at - 1] :] if (at := bisect_right(labels, place)) else "" for place in ends)
     evidence = Evidence(
         sentences=sentences,
         around=tuple(_texts("\n".join(records))),
@@ -325,12 +358,18 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
 
 
 def copied(source: str, text: str) -> str:
-    """Return a text if it is a whole sentence of a source, the sentences that it stands in, or "" if it is not there."""
+    """Return the sentences of a source that a text stands in, or "" if it is not there or they are too long."""
     evidence, missing = evidence_in(source, [text])
-    if missing:
-        return ""
-    whole = " ".join(" ".join(evidence.sentences).split()).strip("… ")
-    return text if evidence.repeats(text) else whole_sentences(whole, MAX_CONTENT_CHARS)
+    said = "" if missing else _line(evidence.sentences)
+    return said if len(said) <= MAX_CONTENT_CHARS else ""
+
+
+def _line(sentences: Iterable[str]) -> str:
+    return " ".join(" ".join(sentences).split()).strip("… ").translate(_PLAIN_QUOTES)
+
+
+def _denies(text: str) -> bool:
+    return _DENIES.search(expanded(text.replace("’", "'"))) is not None
 
 
 def _unsaid(text: str, evidence: Evidence, metadata: str) -> Iterator[str]:
@@ -387,9 +426,9 @@ def _is_slip(written: str, word: str) -> bool:
     return written.isalpha() and word.isalpha() and SequenceMatcher(None, written[:40], word[:40]).ratio() > 0.8
 
 
-def _parts(limits: re.Pattern[str], text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+def _parts(limits: Iterable[re.Match[str]], text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
     """Return the parts of a text that passages stand in, each once, in their order; what leaves something out before it begins with “…”."""
-    bounds = [0, *(found.end() for found in limits.finditer(text)), len(text)]
+    bounds = [0, *(found.end() for found in limits), len(text)]
     found = {
         at for first, last in spans for at in range(bisect_right(bounds, first) - 1, bisect_right(bounds, last - 1))
     }

@@ -71,7 +71,9 @@ class Event:
     def text(self) -> str:
         """What is shown of the event: the text that its evidence must be part of."""
         fields = ((name, value) for name, value in _fields(self).items() if name != "event")
-        return "\n".join(f"{name}: {', '.join(value) if isinstance(value, list) else value}" for name, value in fields)
+        return "\n".join(
+            indented(f"{name}: {', '.join(value) if isinstance(value, list) else value}") for name, value in fields
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,11 @@ def prompt_for(log: BuildEventLog, *, limit: int, max_tokens: int, counter: Toke
         {"role": "user", "content": fenced_record},
     ]
     return Prompt(messages, shown)
+
+
+def indented(field: str) -> str:
+    """Return a field whose further lines are indented: a line that begins with a label is one that the builder of the record wrote."""
+    return field.replace("\n", "\n ")
 
 
 def conclusion_of(text: str) -> str:

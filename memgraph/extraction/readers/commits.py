@@ -162,7 +162,7 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, mer
     """Return what kind of change a commit is, which may be known to undo another one, to close an issue, and to be a merge.
 
     In this order: it undoes another; it is a merge; its title is a version, or raises one of a dependency; it changes nothing but
-    what lists dependencies, documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
+    what lists dependencies, and no prefix says otherwise; nothing but documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
     """
     title = title[:_MAX_TITLE_CHARS].strip()
     prefix = _PREFIX.match(title)
@@ -177,7 +177,7 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, mer
         return "merge"
     if "release" in typed or _RELEASE.match(rest) or _RELEASE.match(title):
         return "release"
-    if "dependency" in typed or _DEPENDENCY.match(title) or only_dependencies(files):
+    if "dependency" in typed or _DEPENDENCY.match(title) or (not typed and only_dependencies(files)):
         return "dependency"
     if files and all(map(_documents, files)):
         return "docs"
@@ -442,9 +442,9 @@ class RecentCommits:
         return self._kept[sha].subject if sha in self._kept else ""
 
     def repeated_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit whose message `commit` repeats without changing a file: that which it merges."""
+        """Return the sha of the commit whose message a merge repeats without changing a file: that which it merges."""
         subject, body = commit.subject, commit.body
-        if commit.files:
+        if commit.files or len(commit.parents) < 2:
             return None
         if request := merged_request(subject):
             subject, _, body = body.partition("\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -422,9 +423,10 @@ def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelli
 
 _MAX_LINE_BYTES = 64 * 1024
 _MAX_COMMIT_CHARS = 4 * 1024 * 1024
-_COMMIT = re.compile(r"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
+_COMMIT = re.compile(r"commit (?:[-<>=+^] )?([0-9a-f]{7,64})((?: [0-9a-f]{7,64})*)(?:\s|$)")
 """A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
 _AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]{0,1000})(?:<([^>]{0,1000})>(?: (\d{1,19} [+-]\d{4,6}))?)?")
+_ESCAPE = re.compile(rb'\\(?:[abfnrtv"\\]|[0-3][0-7]{2})')
 _SAVED_STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
 
 
@@ -482,13 +484,19 @@ class SavedGitLogReader(FileReader):
         has_content = False
         for line in map(without_ansi, text_lines(stream, _MAX_LINE_BYTES)):
             if match := _COMMIT.match(line):
-                saved.append(_Saved(match[1]))
+                saved.append(_Saved(match[1], parents=tuple(match[2].split())))
             elif saved:
                 saved[-1].add(line)
             has_content = has_content or bool(line.strip())
         if has_content and not saved:
             problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
             raise SourceError(problem, path=self.path)
+        shas = sorted(one.sha for one in saved)
+        for one in saved:  # git shortens the parents of a merge
+            places = [(bisect_left(shas, parent), parent) for parent in one.parents]
+            one.parents = tuple(
+                shas[at] if at < len(shas) and shas[at].startswith(parent) else parent for at, parent in places
+            )
         first, last = (_date(saved[place].date) for place in (0, -1)) if saved else (None, None)
         return saved if first and last and first < last else saved[::-1]
 
@@ -553,11 +561,7 @@ def _date(text: str) -> datetime | None:
 
 def _unquoted(path: str) -> str:
     """Undo git's C-style quoting of unusual paths."""
-    is_quoted = len(path) > 1 and path.startswith('"') and path.endswith('"')
-    with suppress(ValueError):
-        return (
-            path[1:-1].encode().decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")
-            if is_quoted
-            else path
-        )
-    return path
+    if not (len(path) > 1 and path.startswith('"') and path.endswith('"')):
+        return path
+    plain = _ESCAPE.sub(lambda one: one[0].decode("unicode_escape").encode("latin-1"), path[1:-1].encode())
+    return plain.decode("utf-8", "replace")

@@ -321,8 +321,10 @@ class _Log:
                 self._passed.setdefault(test, (name, self.now or None))
         elif len(sha := self._commit_in(line.strip())) > len(self.commit):
             self.commit = sha
+        told = beginning(line, _MAX_TOLD_CHARS)
+        tells = _TELLS.match(told)
         for tool in self._tools:
-            if failure := tool.feed(beginning(line, _MAX_TOLD_CHARS)):
+            if (tells or tool.is_open) and (failure := tool.feed(told)):
                 wrong = True
                 key = named(failure.key, "failure")
                 if len(self._failures) < _MAX_FAILURES:
@@ -406,7 +408,8 @@ _PYTEST = (
 )
 _TSC = r"(?P<file>[^\s(:][^(:]{0,400})(?:\((?P<line>\d+),\d+\):|:(?P<row>\d+):\d+ -) error (?P<code>TS\d{1,5}): (?P<said>.*)$"
 _CARGO_SUMS_UP = r"(?!error: (?:could not compile|aborting due to|test failed|\d+ targets? failed))"
-_NPM = r"npm (?:ERR!|error)(?: (?P<kept>%s))?$"
+_NPM = r"npm (?:ERR!|error)"
+_NPM_SAYS = r" (?P<kept>(?!errno |A complete log of this run|.*_logs).*\S)"
 
 
 def _of_pytest(line: re.Match[str], _: re.Match[str] | None) -> _Failure:
@@ -435,8 +438,8 @@ def _of_jest(line: re.Match[str], file: re.Match[str] | None) -> _Failure:
 
 
 def _of_npm(line: re.Match[str], _: re.Match[str] | None) -> _Failure:
-    code = (line["kept"] or "").removeprefix("code ")
-    return _Failure(f"npm {code[:80]}", f"npm failed: {code}", [line["kept"] or ""])
+    code = line["kept"].removeprefix("code ")
+    return _Failure(f"npm {code[:80]}", f"npm failed: {code}", [line["kept"]])
 
 
 def _of_a_test(tool: str) -> Callable[[re.Match[str], re.Match[str] | None], _Failure]:
@@ -444,15 +447,26 @@ def _of_a_test(tool: str) -> Callable[[re.Match[str], re.Match[str] | None], _Fa
 
 
 _TOOLS = (
-    _Tool(_of_pytest, _PYTEST, about=r"_{3,} (?:ERROR at (?:setup|teardown) of )?(?P<test>.+) _{3,}$", detail=r"E   |>  |.+\.py:\d+(?::\d+)?(?:: |$)", ends="==="),
+    _Tool(_of_pytest, _PYTEST, about=r"_{3,} (?:ERROR at (?:setup|teardown) of )?(?P<test>.+) _{3,}$", detail=r"E   |>  |(?!FAILED |ERROR ).+\.py:\d+(?::\d+)?(?:: |$)", ends="==="),
     _Tool(_of_tsc, _TSC),
     _Tool(_of_a_test("cargo test"), r"test (?P<test>(?:(?! - ).)+)(?: - .*)? \.\.\. FAILED$", about=r"---- (?P<test>.+) stdout ----$", detail=r"(?!test |---- |failures:$).", ends="$"),
     _Tool(_of_rustc, r"\s*--> (?P<place>.+?:\d+)(?::\d+)?$", _CARGO_SUMS_UP + r"error(?:\[(?P<code>E\d+)\])?: .", "once", detail=".", ends="$"),
-    _Tool(_of_a_test("go test"), r"\s*--- FAIL: (?P<test>\S+)", about=r"=== (?:RUN|CONT) +(?P<test>\S+)$", detail=r"\s+(?!---)(?P<kept>.+)"),
+    _Tool(_of_a_test("go test"), r"\s*--- FAIL: (?P<test>\S+)", about=r"=== (?:RUN|CONT) +(?P<test>\S+)$", detail=r"(?!\s*---)\s+(?P<kept>\S.*)"),
     _Tool(_of_go_build, r"(?:vet: )?(?P<place>.+\.go:\d+)(?::\d+)?: (?P<said>.+)", r"# (?:\S+$|.*\[)", "block", ends=r"\S"),
-    _Tool(_of_jest, r"\s{0,4}● (?!Console$)(?P<test>.+)", r"\s*FAIL\s+(?:\S+ )?(?P<file>\S+\.\w+)(?: \([\d.]+ m?s\))?$", detail=r"\s+(?!● )(?P<kept>.+)", ends=r"\S"),
-    _Tool(_of_npm, _NPM % ".*", detail=_NPM % "(?!code ).*"),
+    _Tool(_of_jest, r"\s{0,4}● (?!Console$)(?P<test>.+)", r"\s*FAIL\s+(?:\S+ )?(?P<file>\S+\.\w+)(?: \([\d.]+ m?s\))?$", detail=r"(?!\s{0,4}● )\s+(?P<kept>\S.*)", ends=r"\S|\s{0,4}● "),
+    _Tool(_of_npm, _NPM + _NPM_SAYS, detail=rf"{_NPM}(?! code )(?:{_NPM_SAYS})?"),
 )  # fmt: skip
+
+
+_TELLS = re.compile(
+    "|".join(
+        re.sub(r"\?P<\w+>", "?:", form)
+        for tool in _TOOLS
+        for form in (tool.lasts != "block" and tool.fails, tool.within, tool.about)
+        if form
+    )
+)
+"""A line that may name something of a tool of which nothing is open."""
 
 
 def _test_of_pytest(name: str) -> str:
@@ -476,13 +490,21 @@ class _Seen:
         self._context: re.Match[str] | None = None
         self._left = _MAX_HELD_CHARS
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any line may belong to what was printed before."""
+        return self._open is not None or (self._context is not None and self._tool.lasts == "block")
+
     def feed(self, line: str) -> _Failure | None:
         """Return the failure named by a line, if any."""
         tool = self._tool
-        if self._open is not None and (detail := self._detail.match(line)):
-            self._keep(detail.groupdict(line).get("kept", line))
-        elif tool.within and (context := self._within.match(line)):
+        if tool.within and (context := self._within.match(line)):
             self._context, self._open = context, None
+        elif about := self._about.match(line):
+            is_full = about["test"] not in self._notes and len(self._notes) >= _MAX_HELD_TESTS
+            self._open = None if is_full else self._notes.setdefault(about["test"], [])
+        elif self._open is not None and (detail := self._detail.match(line)):
+            self._keep(detail.groupdict().get("kept", line))
         elif (self._context or not tool.within) and (named := self._fails.match(line)):
             failure, known = tool.failure(named, self._context), named.groupdict().get("test") or ""
             failure.lines[:0] = self._notes.pop(known.replace("::", ".") if tool.failure is _of_pytest else known, [])
@@ -491,19 +513,17 @@ class _Seen:
             if tool.about and failure.test:
                 self._notes[known] = failure.lines
             return failure
-        elif about := self._about.match(line):
-            is_full = about["test"] not in self._notes and len(self._notes) >= _MAX_HELD_TESTS
-            self._open = None if is_full else self._notes.setdefault(about["test"], [])
         elif self._ends.match(line) and (line or self._open):
             self._open = None
             self._context = None if tool.lasts == "block" else self._context
         return None
 
-    def _keep(self, line: str) -> None:
+    def _keep(self, line: str | None) -> None:
         """Keep a line of the open failure or test, up to a limit."""
         held = self._open
         if (
             held is not None
+            and line
             and len(line) <= self._left
             and len(held) < _MAX_LINES
             and sum(map(len, held)) < _MAX_FAILURE_CHARS

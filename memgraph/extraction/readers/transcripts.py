@@ -58,7 +58,7 @@ _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"})
 _MARKS = ("Asked: ", "Refused: ")
 """What only this reader may put before a context: it says that the user answered a question, or refused a step."""
-_WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?(?:</\1>|\Z)", re.DOTALL)
+_WRAPS = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>")
 _TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)(?:</user-memory-input>|\Z)", re.DOTALL)
 _NOT_THE_USER = (
     "<command-", "<local-command-", "<bash-input", "<bash-stdout", "<bash-stderr", "<task-notification", "<system-reminder",
@@ -347,8 +347,7 @@ class _Session:
                 continue
 
     def _intervention(self, text: str, *, about: str = "") -> None:
-        text = _WRAPPED.sub("", _TOLD_TO_REMEMBER.sub(r"\1", text[:_MAX_READ_CHARS])).strip()
-        action = cleaned(text, _MAX_TURN_CHARS)
+        action = cleaned(_typed(_TOLD_TO_REMEMBER.sub(r"\1", text)).strip(), _MAX_TURN_CHARS)
         is_programs = action.startswith(_NOT_THE_USER) or "hook feedback:" in action[:60]
         if action and not is_programs and len(self.interventions) < MAX_BUILD_TASKS:
             context = about or end(self.said, _CONTEXT_CHARS)
@@ -366,6 +365,26 @@ class _Session:
             if self.cwd and text.startswith(root):
                 return text[len(root) :]
         return text
+
+
+def _typed(text: str) -> str:
+    """Return a message without what the client put around it; an element without an end is only named, unless it begins a text or is truncated."""
+    is_cut, text = len(text) > _MAX_READ_CHARS, text[:_MAX_READ_CHARS]
+    typed, at = "", 0
+    named_only: set[str] = set()
+    for tag in _WRAPS.finditer(text):
+        if tag.start() < at or tag[1] in named_only:
+            continue
+        typed += text[at : tag.start()]
+        end_tag = f"</{tag[1]}>"
+        if (place := text.find(end_tag, tag.end())) >= 0:
+            at = place + len(end_tag)
+        elif is_cut or not typed.strip():
+            return typed
+        else:
+            at = tag.start()
+            named_only.add(tag[1])
+    return typed + text[at:]
 
 
 def _entry(line: bytes, limit: int) -> dict[str, Any] | str:

@@ -127,9 +127,8 @@ class AlfworldReader(FileReader):
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield a build per environment."""
-        _, mark, name = self.path.name.rpartition("trial_")
-        number = name.partition(".")[0]
-        trial = int(number) if mark and number.isdecimal() and len(number) < 7 else 0
+        match = re.search(r"trial_(\d{1,6})", self.path.name)
+        trial = int(match[1]) if match else 0
         environments = document.value()
         if not isinstance(environments, list):
             raise SourceError("contains no array of environments", path=self.path)

@@ -25,7 +25,7 @@ from memgraph.extraction.error_text import (
 )
 from memgraph.extraction.readers.trials import changes_nothing
 from memgraph.extraction.rules.findings import MAX_SAID_CHARS, Finding, placed
-from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, takes_back
+from memgraph.extraction.rules.user import UserStatement, own_text, spoken, statements_in, what_is_left
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
@@ -51,6 +51,19 @@ _ASKS_TO_SHOW = re.compile(
     r"(?:can|could|would|will|have|did) you\b|(?:check|share|show|try|post|paste|does the)\b", re.IGNORECASE
 )
 """A question after what is seen now."""
+_APPROVES = re.compile(
+    r"(?!.*(?:\b(?:but|except|however|instead|not|no|never|only|rather|first|before|without|change|use|also|should|must)\b|n['’]t\b))"
+    r"\W*(?:(?:the |your |this )?plan |it |that |this )?(?:is |looks |sounds )?(?:amazing|awesome|excellent|fantastic|great|good|nice|perfect|wonderful|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|"
+    r"go (?:ahead|on|for it)|proceed|continue|implement (?:it|this|that|the plan)|do (?:it|this|that))\b.{0,60}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words with which a call is refused that approve of what it does, and object to nothing."""
+_ASKS_FOR_ANSWERS = re.compile(r"\b(?:answers?|let me know|questions?|once (?:i|you))\b", re.IGNORECASE)
+_GREETS = re.compile(
+    r"[^\w\ufffc]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank you|sure|yes|great|good|(?:(?:here are )?(?:my|the) )?answers)\b[^\w\ufffc]*){0,4}",
+    re.IGNORECASE,
+)
+"""What may stand before answers that begin a turn; not the mark of what is pasted."""
 _OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -83,7 +96,8 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         if answers and answers[0][0] == "chose":
             continue
         own = "\n".join(filter(None, spoken(said.action)))
-        kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
+        left = [what_is_left(own, one, is_latest=number >= latest) for number, (_, _, one) in enumerate(kept)]
+        kept = [(where, by, one) for (where, by, _), one in zip(kept, left, strict=True) if one]
         latest = len(kept)
         if (steps := steps_in(said.action)) and _tells_how(said.action, own, steps):
             reason = "the user stated the steps"
@@ -94,7 +108,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         stated = [one for one in stated if not any(one.text[1:] in answer for _, answer, _ in answers)]
         kept += [(place, said, one) for one in stated]
         says_why = content_words(own) and not own.rstrip().endswith("?")
-        if not stated and said.context.startswith(_REFUSED) and says_why:
+        if not stated and said.context.startswith(_REFUSED) and says_why and not _APPROVES.fullmatch(own):
             for part, text in enumerate(split_text(" ".join(said.action.split()), MAX_SAID_CHARS)):
                 alone = said.model_copy(update={"action": text, "context": "" if part else said.context})
                 key = f"{place}:correction{f'-{part + 1}' if part else ''}"
@@ -123,14 +137,28 @@ def _answers(said: UserIntervention) -> Iterator[tuple[str, str, str]]:
             yield "chose", offered[0].replace("**", "").strip(" *"), asked[-1]
     else:
         asked_as: defaultdict[str, list[str]] = defaultdict(list)
-        for number, text in _NUMBERED.findall(said.context):
+        for number, text in _closing_questions(said.context):
             if "?" in text and not _ASKS_TO_SHOW.match(question := " ".join(text.replace("**", "").split())):
                 asked_as[number].append(question)
-        numbered = [(asked_as[number], " ".join(text.split())) for number, text in _NUMBERED.findall(said.action)]
+        own = own_text(said.action) if len(asked_as) > 1 else ""
+        first = _NUMBERED.search(own)
+        begins = first and _GREETS.fullmatch(own[: first.start()])
+        told = _NUMBERED.findall(own) if begins else ()
+        numbered = [(asked_as[number], " ".join(text.split())) for number, text in told]
         pairs = [(asked[0], answer) for asked, answer in numbered if len(asked) == 1 and answer[-1] not in "?:"]
         for question, answer in pairs if len(pairs) > 1 else ():
             shown = question if len(question) <= _MAX_QUESTION_CHARS else f"{question.partition('?')[0]}?"
             yield "answered", cut_at_word(answer, MAX_SAID_CHARS), cut_at_word(shown, _MAX_QUESTION_CHARS)
+
+
+def _closing_questions(message: str) -> list[tuple[str, str]]:
+    """Return the numbered lines with which a message ends if most of them ask; behind them it may ask for the answers."""
+    lines = list(_NUMBERED.finditer(message))
+    lines = lines[max((place for place, line in enumerate(lines) if line[1] == "1"), default=0) :]
+    after = message[lines[-1].end() :].strip() if lines else ""
+    ends = not after or ("\n" not in after and _ASKS_FOR_ANSWERS.search(after))
+    asking = sum("?" in line[2] for line in lines)
+    return [(line[1], line[2]) for line in lines] if ends and 2 * asking > len(lines) else []
 
 
 def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:

@@ -291,6 +291,14 @@ class UserStatement:
 
     kind: StatementKind
     text: str
+    head: str = ""
+    items: tuple[str, ...] = ()
+    """Of a list of rules."""
+
+    @classmethod
+    def listed(cls, kind: StatementKind, head: str, items: Sequence[str]) -> UserStatement:
+        """Return a list of rules as one statement."""
+        return cls(kind, f"{head}: {'; '.join(items)}", head, tuple(items))
 
 
 def statements_in(message: str) -> list[UserStatement]:
@@ -334,6 +342,18 @@ def statements_in(message: str) -> list[UserStatement]:
         chain = f"{_ended(before)} {said}" if points and before else said
         before = "" if is_asked else chain if len(chain) <= _MAX_BEFORE_CHARS else said
     return found[:_MAX_STATEMENTS]
+
+
+def what_is_left(message: str, earlier: UserStatement, *, is_latest: bool) -> UserStatement | None:
+    """Return an earlier statement without what a message withdraws: of a list of rules it may be single ones."""
+    if not earlier.items:
+        return None if takes_back(message, earlier, is_latest=is_latest) else earlier
+    if takes_back(message, UserStatement(earlier.kind, earlier.head), is_latest=is_latest):
+        return None
+    lead = "" if content_words(earlier.head) else f"{earlier.head} "  # "Do NOT", "Always"
+    alone = [(item, UserStatement(earlier.kind, f"{lead}{item}")) for item in earlier.items]
+    left = [item for item, one in alone if not takes_back(message, one, is_latest=False)]
+    return UserStatement.listed(earlier.kind, earlier.head, left) if left else None
 
 
 def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool:
@@ -450,11 +470,25 @@ _ITEM = re.compile(r"\s*(?:[-*•]|(?:[-*•]\s)?[❌✅]\ufe0f?|(?:\d{1,2}|[a-h
 _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}?)([\s*_]*:)?[\s*_]*")
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
 _RULES = re.compile(
-    r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?"
-    r"\(?(?:rules?|constraints?|conventions?|guidelines|principles|important|critical)\b(?:\W*\S+){0,5}",
+    r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?\(?"
+    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|to|and|or|as|you|apply|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep))\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
+    r"(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe)\b(?:\s+\S+){0,5})?\W*)",
     re.IGNORECASE,
 )
 """Head of a list that says that its items are rules."""
+_NAMES_RULES = re.compile(r"\b(?:rules?|constraints?|conventions?|guidelines|principles)\b", re.IGNORECASE)
+_ENFORCED = re.compile(r"\b(?:do not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
+_NOT_IN_FORCE = re.compile(
+    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|other|another|competitors?|was|were|had|did|gave|he|she|they|people|possible|proposed|suggested|legacy|past|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) \w+ed)\b",
+    re.IGNORECASE,
+)
+"""What a head says of rules that are somebody else's or past."""
+_BEGINS_A_RULE = re.compile(
+    r"(?:(?:please|also|and|you (?:must|should)|hard|strictly|absolutely)\s)*(?:always|never|do not|don['’]t|dont|do|avoid|no|not|only|must|from now on|whenever|when|every|each|before|after|for|in (?:this|our|general|the future)|by default|as a rule|going forward)\b",
+    re.IGNORECASE,
+)
+"""What makes a rule of each item of a list."""
+_COMMAND = re.compile(r"\s*[$%]\s\S")
 _ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
@@ -472,7 +506,7 @@ def _parts(message: str) -> list[str]:
     """Return the sentences; a list of rules is one part, with a mark before its head and each item."""
     found: list[str] = []
     is_shown = False
-    for paragraph in map(str.strip, re.split(r"\n{2,}", _own_text(message))):
+    for paragraph in map(str.strip, re.split(r"\n{2,}", own_text(message))):
         for part in [paragraph] if paragraph.startswith(_LISTED) else _own_sentences(paragraph):
             is_aside = _ASIDE in part
             if is_shown and not is_aside:
@@ -483,7 +517,8 @@ def _parts(message: str) -> list[str]:
     return found
 
 
-def _own_text(message: str) -> str:
+def own_text(message: str) -> str:
+    """Return a message with a mark of "\ufffc" in place of what is pasted, quoted as a block, or of another speaker."""
     text = message.replace("\r\n", "\n").replace("**", "")
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
@@ -504,18 +539,20 @@ def _own_lines(lines: list[str]) -> list[str]:
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
-    kept, until, is_shell, read = [], "", False, 0
+    kept, until, is_shell, is_output, read = [], "", False, False, 0
     for place, line in enumerate(lines):
         if place < read:
-            continue
-        if not until and (listed := _list_at(lines, place)):
-            part, read = listed
-            kept.append(f"\n{part}\n")
             continue
         before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         is_pasted = is_pasted or (is_shell and not _addresses(line))
+        is_output = is_output or is_shell or _COMMAND.match(line) is not None
+        if not until and (listed := _list_at(lines, place)):
+            part, read = listed
+            is_shown = is_pasted or is_hunk or is_output or place - 1 in pasted
+            kept.append(f"\n{_ASIDE if is_shown else part}\n")
+            continue
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
@@ -552,24 +589,37 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
             break
         after = number + 1 if line.strip() else after
     told = head[1].strip(" *_")
-    if not items or _is_question(told) or _is_attributed(told):
+    if not items or (told.endswith(".") and not head[2]) or _is_question(told) or _is_attributed(told):
         return None
-    are_rules = [_kind(f"{told} {item}") == "instruction" for item in items]
-    if _RULES.fullmatch(told) or (head[2] and sum(are_rules) > len(items) / 2):
+    are_rules: object
+    if _NAMES_RULES.search(told):
+        are_rules = not (_REFUSED.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)) and _RULES.fullmatch(
+            told
+        )
+    else:
+        instruct = sum(_kind(f"{told} {item}") == "instruction" for item in items)
+        are_rules = not _NOT_IN_FORCE.search(told) and (
+            _RULES.fullmatch(told) or (head[2] and _BEGINS_A_RULE.match(told) and 2 * instruct > len(items))
+        )
+    if are_rules:
         return _LISTED.join(["", told, *items]), after
     is_text = _introduces(told) or _SHOWS_TEXT.search(told)
-    return (f"{lines[place]}\n\n{_ASIDE}", after) if head[2] and not is_text else None
+    is_set_aside = _NAMES_RULES.search(told) or (head[2] and not is_text)
+    return (f"{lines[place]}\n\n{_ASIDE}", after) if is_set_aside else None
 
 
 def _statements_of(told: str, *items: str) -> Iterator[UserStatement]:
     """Yield a list of rules, in parts if it is long: each has the head and as many items as fit."""
     is_fact = _ONLY_WEIGHS.search(told) and all(_kind(item) != "instruction" for item in items)
+    kind: StatementKind = "statement" if is_fact else "instruction"
     part: list[str] = []
-    for item in (*(cut_at_word(item, _MAX_ITEM_CHARS).rstrip(" .;,") for item in items), ""):
-        if part and (not item or len(f"{told}: {'; '.join(part)}; {item}") > _MAX_CHARS - 1):
-            yield UserStatement("statement" if is_fact else "instruction", f"{told}: {'; '.join(part)}")
+    for item in filter(None, (cut_at_word(item, _MAX_ITEM_CHARS).rstrip(" .;,") for item in items)):
+        if part and len(f"{told}: {'; '.join(part)}; {item}") > _MAX_CHARS - 1:
+            yield UserStatement.listed(kind, told, part)
             part = []
         part.append(item)
+    if part:
+        yield UserStatement.listed(kind, told, part)
 
 
 def _addresses(line: str) -> bool:

@@ -37,6 +37,7 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import stated
 from memgraph.text.calendar import MONTHS, month_of, span
 from memgraph.text.sentences import split_sentences
 
@@ -272,7 +273,7 @@ def _end_of(row: Row) -> str | None:
     """Return the end that the text of a fact states; None if it states none, or if the fact was changed after that end."""
     changed_at = row["updated_at"] if row["updated_at"] > row["created_at"] else ""
     said_at = max(row["occurred_at"], row.get("valid_at", ""), changed_at)
-    return None if "invalid_at" in row else stated_end(row["content"], said_at)
+    return None if "invalid_at" in row else stated_end(stated(row["content"]), said_at)
 
 
 def stated_end(text: str, recorded_at: str) -> str | None:

@@ -141,7 +141,7 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
         release = row.get("release", "")
         if canonical_name(_author(row)) == canonical_name(name):
             of["person", _author(row)].append(row)
-        if release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
+        if release and release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
             of["release", release].append(row)
         if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
             of["issue", f"#{number}"].append(row)
@@ -268,7 +268,7 @@ def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
         "project_id": project,
         "tags": ["counted"],
         "source": COUNTING_SOURCE,
-        "reason": f"counted over {rule.occasions:,} {'runs' if rule.kind in OF_TESTS else 'commits of the history'}",
+        "reason": f"counted over the {'runs' if rule.kind in OF_TESTS else 'commits'} of the history",
         "occurred_at": _iso(rule.last),
         **shared_context(evidence),
     }

@@ -24,7 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from memgraph.extraction.error_text import HEX, TIME
+from memgraph.extraction.error_text import TIME
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE, PIN_SOURCE
 from memgraph.lifecycle.episodes import task_of
@@ -41,15 +41,19 @@ Words = tuple[str, ...]
 _KEPT = 1 << 14
 """Texts whose words are cached: one is compared with many."""
 _SIGNS = str.maketrans({"’": "'", "‘": "'"} | dict.fromkeys("‐‑−﹣－–", "-"))
+_MINUS = re.compile(r"(?<!\S)[-‐‑−﹣－]\s{1,4}(?=\.?\d)")
+"""A minus that stands apart from its number; a dash in prose is none."""
+_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
+_EMPHASIS = re.compile(r"(?<![\w*/])(\*{1,3}|_)(?=[^\s_])((?:(?!\1)[^*]){1,1000})(?<=[^\s_])\1(?![\w*/]|\.\w)")
 _FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
 """The current folder or the one above, which stand alone; a full stop ends a sentence."""
 _PIECE = re.compile(
     r"[!=<>]=+|[=-]>"
     r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—]|(?<=\d)[,:](?=\d))+"
 )
-_SIGNS_ALONE = "-.!'*_~#>+•"
+_SIGNS_ALONE = "-.!'_"
 _CODE = re.compile(
-    r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
+    r"[/\\_$=@*<>]|^[+~]$|\w\.\w|^\.\w"  # paths, names of variables and files, operators, annotations
     r"|^-{1,2}[^\W\d]"  # options: -v is not -V
     r"|^[^\W\dA-Z]\w*[A-Z]"  # camelCase, not Github
     r"|\d[^\W\d_]$"  # 5m is not 5M
@@ -88,15 +92,15 @@ def plain_words(text: str) -> Words:
 
 def pieces(text: str) -> list[str]:
     """Return a text's words and operators as they are written."""
-    text = unicodedata.normalize("NFC", text).translate(_SIGNS)
+    text = _BULLET.sub(" ", _MINUS.sub("-", unicodedata.normalize("NFC", text)).translate(_SIGNS))
+    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
     return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
 
 
 def _trimmed(piece: str) -> Iterator[str]:
-    """Yield a piece without the punctuation and emphasis around it, and its question mark."""
-    plain = piece.lstrip("*")
-    word = (plain if plain[:1].isalnum() else piece).lstrip("'")
-    bare = word.rstrip(".!?'*")
+    """Yield a piece without the punctuation around it, and its question mark."""
+    word = piece.lstrip("'")
+    bare = word.rstrip(".!?'")
     if bare.startswith("...") and not bare.lstrip(".").startswith(("/", "\\")):  # an ellipsis
         bare = bare.lstrip(".")
     if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
@@ -236,6 +240,7 @@ RESTRICTS = re.compile(
 """A word that restricts or revokes what the text says without it."""
 _FRAME = 0.6
 """Texts that share this much of their words are one frame: what each has in it is a value of its own."""
+_ADDRESS = re.compile(r"(?i)\b0x[0-9a-f]{1,40}\b")
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip
@@ -258,7 +263,7 @@ def same(one: AgentMemory, other: AgentMemory, *, loosely: bool = False) -> bool
     text, other_text = one.content, other.content
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
         text, other_text = (
-            HEX.sub("·", TIME.sub("·", one)) for one in (text, other_text)
+            _ADDRESS.sub("·", TIME.sub("·", one)) for one in (text, other_text)
         )  # what two reports differ in
     if states_the_same(text, other_text):
         return True

@@ -210,8 +210,8 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that, the agent: "
-_MOST_PARTS, _MOST_CONTEXT_CHARS = 24, 300
-"""Maximum number of records of what was said at once, and of characters of what the agent had said before: its end."""
+_MOST_CONTEXT_CHARS = 300
+"""Maximum characters of what the agent had said before: its end."""
 _WHY = {
     RECORD_SOURCE: "a commit of the history",
     RUN_SOURCE: "a run failed, or its author said something of it",
@@ -226,7 +226,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
 
     A commit is its whole message without trailers and markup; a failure is what failed, with its output; a success is its lesson, reasons
     and command, if the log states any; a user's turn is what was said, with the end of what the agent had asked; an agent's is the message
-    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept whole, in parts. A merge
+    with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept whole as it was read, in parts. A merge
     that only repeats the message of what it brings in makes no record.
     """
     for task in log.tasks:
@@ -259,7 +259,7 @@ def _told(
     before, room = f"{_BEFORE}{asked}" if asked else "", MAX_CONTENT_CHARS - len(lead)
     first, *others = split_text(" ".join(text.split()), room - len(before)) or [""]
     parts = [f"{first}{before}", *split_text(" ".join(others), room)]
-    for number, part in enumerate(parts[:_MOST_PARTS]):
+    for number, part in enumerate(parts):
         yield _record(log, SAID_SOURCE, event, when, by, f"{lead}{part}", number=number)
 
 

@@ -119,11 +119,13 @@ class _Run:
 
         def cursor_event(results: Sequence[ConsolidationResult]) -> list[SourceRead]:
             nonlocal is_first
-            for (record, _), result in zip(built, results, strict=True):
+            for (record, log), result in zip(built, results, strict=True):
                 if is_first and result.was_known:  # later, what was just consolidated is known
                     counts.update(known=1, builds=-1, read=-record.records)
                 counts.update({name: getattr(result, field) for name, field in _COUNTED.items()})
                 counts["extracted"] += len(result.new_memory_ids)
+                if result.complete and not result.was_known:
+                    counts["repeated"] += sum(task.repeats is not None for task in log.tasks)
                 self._notices.update(filter(None, [result.extraction_notice]))
                 kept.update([result.build_id] if result.memories_extracted else [])
             is_first, is_done = False, all(result.complete for result in results)

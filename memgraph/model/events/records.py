@@ -49,7 +49,7 @@ class AccessRecorded(Payload, type="access.recorded"):
         carries=nothing,
         agents="in_part",
         irreversible="it records that memories were used",
-        told="used",
+        told="accessed",
         is_of_reading=True,
     )
 
@@ -247,6 +247,8 @@ class CompressionApplied(RunPayload, type="compression.applied", version=2):
     applied_at: Timestamp
     up_to_seq: Whole | None = None
     """Sequence number of the last event examined; version 1 had examined all before itself."""
+    builds_left: Count = 0
+    """Builds consolidated after that event, which wait for the next compression."""
     episodes: Count
     """Episodes examined."""
     communities: Count

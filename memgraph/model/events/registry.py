@@ -66,7 +66,7 @@ _EARLIER = [
     _earlier(MemoryMerged, 2, changed=_Patch2, without=["candidate_content"]),
     _earlier(MemoryMerged, 3, changed=_Patch2),
     _earlier(BuildConsolidated, 1, without=["git_commit", "passed", "failed"]),
-    _earlier(CompressionApplied, 1, without=["up_to_seq"]),
+    _earlier(CompressionApplied, 1, without=["up_to_seq", "builds_left"]),
 ]
 """The payloads of earlier versions."""
 
@@ -123,7 +123,7 @@ _OF_THE_TEXT = (ATTEMPT_FIELDS | {"is_solved"}) - {"attempt"}
 
 
 def attempt_in(content: str, errors: Iterable[str] = ()) -> dict[str, Any]:
-    """Parse the fields of an attempt from an episode's text of version 1, in which one of `errors` may end; empty for any other text."""
+    """Parse the fields of an attempt from an episode's text of version 1, which may quote one of `errors`; empty for any other text."""
     known = list(errors)
     if _TRIAL.match(content):
         return _trial(content)

@@ -30,10 +30,7 @@ State = Literal["suppressed", "archived", "invalidated", "superseded"]
 
 
 class MemoryListEntry(Model):
-    """One line of a listing; `content` is cut to 80 characters.
-
-    `age` is how long ago it happened or else was recorded; sorted by creation or access, how long ago it was recorded or last used ("never").
-    """
+    """One line of a listing; `content` is cut to 80 characters, and `age` is how long ago it happened, or else was recorded."""
 
     id: str
     type: MemoryType
@@ -107,8 +104,9 @@ class UndoResult(Model):
     """Result of an undoing."""
 
     undone: Count
+    """Sequence number of the first event of the commit that was undone."""
     undone_through: Count
-    """Sequence numbers of the first and the last event of the commit that was undone."""
+    """Sequence number of the last event of that commit."""
     event: Count
     """Sequence number of the first event of the undoing. Undo it to redo the commit."""
     is_redo: bool = False
@@ -134,8 +132,9 @@ class HistoryEntry(Model):
     reason: str | None = None
     changes: list[FieldChange] = Field(default_factory=list)
     undoes: Count | None = None
+    """First event of the commit that its commit undoes."""
     undone_by: Count | None = None
-    """First event of the commit that its commit undoes, or is undone by."""
+    """First event of the commit that undoes its commit."""
 
 
 class SourcePlace(Model):
@@ -144,8 +143,9 @@ class SourcePlace(Model):
     reference: str
     """As stored: a build and the event in it, or the id of a memory."""
     source: str | None = None
+    """The repository or file that was read."""
     place: str
-    """The repository or file that was read; the commit, turn or test in it, as far as it is stored."""
+    """The commit, turn or test in the source, as far as it is stored."""
 
 
 class Relation(Model):

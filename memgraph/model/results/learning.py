@@ -16,14 +16,17 @@ class CompressionResult(Model):
     """Result of a compression."""
 
     compressed: Count = 0
+    """Generalisations created, repeated errors among them."""
     updated: Count = 0
-    """Generalisations created, repeated errors among them; updated to their present episodes."""
+    """Generalisations updated to their present episodes."""
     superseded: Count = 0
+    """Generalisations that were split or joined, and replaced by new ones."""
     retired: Count = 0
-    """Split or joined, and replaced by new ones; withdrawn because too few of their builds are left."""
+    """Generalisations withdrawn because too few of their builds are left."""
     deleted: Count = 0
+    """Faded memories that were deleted."""
     archived: Count = 0
-    """Faded memories that were collected."""
+    """Faded memories that were archived."""
     episodes: Count = 0
     communities: Count = 0
     """Communities of two episodes or more that the examined episodes form."""
@@ -90,13 +93,17 @@ class IngestReport(Model):
     known: Count = 0
     """Builds that were consolidated before and have not changed. They are counted neither in `builds` nor, with their records, in `read`."""
     extracted: Count = 0
+    """Memories added."""
     merged: Count = 0
+    """Memories merged into existing ones."""
     forgotten: Count = 0
-    """Memories added; merged into existing ones; left out because they repeat forgotten ones."""
+    """Memories left out because they repeat forgotten ones."""
     left_out: Count = 0
     """Findings beyond the best of each build."""
     recorded: Count = 0
     """Commits, runs and turns kept as records: searches and recalls find them, and they are no memories."""
+    repeated: Count = 0
+    """Merges of a history that change no file and only repeat the message of what they bring in: they are kept neither as memory nor as record."""
     skipped: Count = 0
     """Records, or parts of them, that could not be read."""
     secrets_redacted: Count = 0
@@ -115,8 +122,8 @@ class Contradiction(Model):
     """Two memories that cannot both hold."""
 
     newer: SerializeAsAny[StoredMemory]
+    """The memory whose content holds from the later time, as far as the contents state it."""
     older: SerializeAsAny[StoredMemory]
-    """Ordered by the time from which their contents hold, as far as they state it."""
     score: Unit | None = None
     """Share of their words that they have in common; None if they were linked by hand."""
     reason: str | None = None
@@ -128,11 +135,13 @@ class ContradictionResult(Model):
     """Result of a search for contradictions. Not `complete`: time ran out, and the next run continues."""
 
     looked_at: Count = 0
+    """Memories that are new or changed since the last run."""
     found: Count = 0
-    """Memories that are new or changed since the last run; pairs that are now linked."""
+    """Pairs that are now linked."""
     superseded: Count = 0
+    """Memories that a sufficiently certain newer one replaced."""
     replaced: Count = 0
-    """Memories that a sufficiently certain newer one replaced; that a later statement replaced without contradicting them."""
+    """Memories that a later statement replaced without contradicting them."""
     complete: bool = True
     memory_ids: list[str] = Field(default_factory=list)
     """The newer memory of each pair found."""
@@ -143,7 +152,7 @@ REJECTED = "rejected"
 UNCONVINCING = "little confidence and no use"
 LAPSED = "too few of the builds that it worked in are left"
 """Why a procedure is archived: it waits for approval; the user rejected it; it was never successful; or its evidence was forgotten
-or deleted. If that evidence is restored, the procedure is in force, or waits, as before."""
+or deleted. If that evidence is restored, the procedure is proposed again."""
 
 ErrorKind = Literal["internal", "external", "configuration"]
 ProposalState = Literal["proposed", "in force", "rejected"]
@@ -174,8 +183,9 @@ class RepeatedError(Model):
     """A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version."""
     builds: Count
     remedy: Text | None = None
+    """What prevented or fixed it, if known."""
     memory_id: str | None = None
-    """What prevented or fixed it, if known; the memory that generalises it."""
+    """The memory that generalises it."""
 
 
 class ErrorAnalysis(Model):
@@ -186,8 +196,9 @@ class ErrorAnalysis(Model):
     external: Count = 0
     configuration: Count = 0
     created: Count = 0
+    """Anti-patterns created."""
     updated: Count = 0
-    """Anti-patterns created; updated or withdrawn."""
+    """Anti-patterns updated or withdrawn."""
     repeated: list[RepeatedError] = Field(default_factory=list)
     """Errors of three builds or more, most frequent first, at most 20."""
     new_memory_ids: list[str] = Field(default_factory=list)
@@ -259,8 +270,9 @@ class WorkSheet(Model):
     fenced_excerpt: str
     """The excerpt between lines that it cannot contain: for a prompt."""
     reply_schema: dict[str, Any]
+    """JSON schema of an answer."""
     limits: dict[str, int]
-    """JSON schema of an answer; maximum numbers of statements and characters."""
+    """Maximum numbers of statements and characters."""
 
     @property
     def prompt(self) -> str:
@@ -279,11 +291,12 @@ class AnswerResult(Model):
     new_memory_ids: list[str] = Field(default_factory=list)
     merged_memory_ids: list[str] = Field(default_factory=list)
     forgotten: Count = 0
+    """Statements left out because they repeat what the user made the store forget."""
     refused: Count = 0
-    """Statements that repeat what the user made the store forget; that are malformed, or that the excerpt does not support."""
+    """Statements that are malformed, or that the excerpt does not support."""
     problems: list[str] = Field(default_factory=list)
-    """What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that were
-    left out of others."""
+    """What is wrong with the refused statements, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the
+    tags that were left out of others."""
     secrets_redacted: Count = 0
     verdict: Verdict | None = None
     attempts_left: Count = 0
@@ -366,8 +379,9 @@ class PhaseReport(Model):
     name: str
     counts: dict[str, int] = Field(default_factory=dict)
     changed: Count = 0
+    """Memories changed, created or linked."""
     memory_ids: list[str] = Field(default_factory=list)
-    """Memories that it changed, created or linked; the first 100 of them, in chronological order."""
+    """The first 100 of these memories, in chronological order."""
     seconds: Finite = 0.0
     complete: bool = True
     """False if it was stopped; the next sleep continues it."""
@@ -381,8 +395,9 @@ class SleepReport(Model):
     """When the run began; before this call, if it continued an interrupted run."""
     resumed: bool = False
     phases: list[PhaseReport] = Field(default_factory=list)
+    """Phases run by this call, in order."""
     left: list[str] = Field(default_factory=list)
-    """Phases run by this call, in order; phases left for the next sleep."""
+    """Phases left for the next sleep."""
     changed: Count = 0
     """Memories changed, created or linked, summed over the phases."""
     complete: bool = True

@@ -25,12 +25,15 @@ class CollectionResult(Model):
     summarised: Count = 0
     """Episodes that were summarised because they were not used for 30 days."""
     floors_set: Count = 0
+    """New landmarks."""
     floors_cleared: Count = 0
-    """New landmarks; former landmarks."""
+    """Former landmarks."""
     landmarks: Count = 0
+    """Landmarks among the memories that are neither archived nor deleted."""
     negatives: Count = 0
+    """Negative memories among these."""
     negative_landmarks: Count = 0
-    """Among the memories that are neither archived nor deleted."""
+    """Negative landmarks among these."""
     landmark_share: Unit = 0.0
     """Share of landmarks among the negative memories, in [0, 1]."""
     last_traces: Count = 0
@@ -86,9 +89,11 @@ class VectorRepair(Model):
     """Result of a repair of the vectors."""
 
     checked: Count
+    """Rows compared with their SHA-256."""
     damaged: Count
+    """Rows that are different or missing."""
     restored: Count
-    """Rows: compared with their SHA-256; different or missing; restored to their recorded bytes."""
+    """Rows restored to their recorded bytes."""
     replaced: Count
     """Memories with a new vector, because the model no longer produces the old one."""
     lost: Count
@@ -105,8 +110,9 @@ class BackupResult(Model):
     base_id: Name | None = None
     """The backup that it continues, if it is incremental."""
     first_seq: Count
+    """The first event in it; after `last_seq` if nothing was recorded since its base."""
     last_seq: Count
-    """The first and the last event in it; the first is after the last if nothing was recorded since its base."""
+    """The last event in it."""
     size_bytes: Bytes
     digest: Name
     """Digest of the state after the last event."""
@@ -124,8 +130,9 @@ class RestoreResult(Model):
     """The backups it was made from: a full one, then incremental ones, the last of them made at `made_at`."""
     made_at: Timestamp
     last_seq: Count
+    """The last event that was restored."""
     backup_seq: Count
-    """The last event that was restored, and the last in the backup."""
+    """The last event in the backup."""
     digest: Name
     copy_id: Name | None = None
     """Names the head file of this copy; None if no other copy's head file was there."""
@@ -156,11 +163,13 @@ class MigrationReport(Model):
     converted: dict[str, str] = Field(default_factory=dict)
     """Types and versions that are converted when they are read, and the version they are converted to."""
     journal_sha256: Name
+    """SHA-256 of the journal's bytes."""
     signature: Name
-    """SHA-256 of the journal's bytes, and the last event's signature."""
+    """Signature of the last event."""
     schema_before: Name | None = None
+    """Version of the graph's schema as it was found."""
     schema_version: Name
-    """Version of the graph's schema as it was found, and this release's."""
+    """Version of this release's schema."""
     rebuilds: bool
     digest: Name | None = None
     """Digest of the state; None in a dry run."""
@@ -173,8 +182,9 @@ class MoveResult(Model):
     """A store that was moved to another database: the place it was in, which is left as it is, the new one, and what was verified there."""
 
     source: Text
+    """The place that it was in: a directory, or the address of a database without its password, and the tenant."""
     target: Text
-    """A directory, or the address of a database without its password, and the tenant."""
+    """The place that it is in now, in the same form."""
     home: Text
     """The directory of the settings and caches of the new store."""
     store_id: Name
@@ -222,9 +232,11 @@ class HealthCheck(Strict):
     """What was checked. A check that found several things is there once for each."""
     status: HealthStatus = "ok"
     message: str = ""
+    """What was found; empty if that is nothing."""
     value: float | None = None
+    """What was measured, if it is a number."""
     limit: float | None = None
-    """What was measured, and the limit that it was compared with; None: there is none."""
+    """The limit that `value` was compared with, if there is one."""
     advice: str = ""
     """What to do; empty if that is nothing, or if the message says it."""
 
@@ -242,13 +254,15 @@ class CompactionResult(Model):
     """What a compaction did, or would do."""
 
     seq: Count
+    """The last event that the baseline stands for; 0 if there is no baseline."""
     until: Timestamp | None
-    """The last event that the baseline stands for, and when it was recorded; 0 and None if there is no baseline."""
+    """When that event was recorded."""
     is_new: bool
     """Whether this compaction made the baseline; else there was nothing more to compact."""
     rows: Count
+    """Rows of the baseline; of a new one, 0 in a preview."""
     baseline_bytes: Bytes
-    """Rows of the baseline, and the size of their file; of a new one, 0 in a preview."""
+    """Size of the file of these rows; of a new one, 0 in a preview."""
     archived_events: Count
     removed_texts: Count = 0
     """Memories that were purged because they were deleted longer ago than ``archive_retention_days``."""
@@ -304,8 +318,9 @@ class RemainingName(Model):
     name: str | None = None
     """None in a receipt, which would otherwise repeat it."""
     event: Count
+    """The first event with it."""
     events: Count
-    """The first event with it, and the number of events."""
+    """The number of events with it."""
 
 
 class PurgePreview(Model):
@@ -313,8 +328,9 @@ class PurgePreview(Model):
 
     memories: list[PurgedMemory] = Field(default_factory=list)
     events: Count = 0
+    """Number of events whose payload would be removed."""
     others: dict[str, int] = Field(default_factory=dict)
-    """Number of events whose payload would be removed; of those, the ones that are not about memories, by type."""
+    """Number of these events that are not about memories, by type."""
     lost_tasks: list[LostTask] = Field(default_factory=list)
     remaining: list[RemainingName] = Field(default_factory=list)
     exports: list[KnownExport] = Field(default_factory=list)
@@ -341,8 +357,9 @@ class PurgeReceipt(Model):
     vectors: dict[str, list[int]] = Field(default_factory=dict)
     """Rows of vectors that were removed, by model."""
     rebuilt: list[str] = Field(default_factory=list)
+    """What was rebuilt from the journal."""
     removed: list[str] = Field(default_factory=list)
-    """What was rebuilt from the journal; what was removed, and is rebuilt when it is needed."""
+    """What was removed, and is rebuilt when it is needed."""
     lost_tasks: list[int] = Field(default_factory=list)
     """Events that had registered the tasks that are lost."""
     remaining: list[RemainingName] | None = None
@@ -357,8 +374,9 @@ class ReceiptCheck(Model):
 
     event: Count
     events: Count
+    """Number of events that have no payload."""
     vectors: Count
-    """Number of events that have no payload, and of vectors that were removed."""
+    """Number of vectors that were removed."""
     remaining: list[RemainingName] | None = None
 
 

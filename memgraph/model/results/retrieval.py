@@ -413,8 +413,9 @@ class FromMemory(Model):
     trust_class: TrustClass = "agent"
     privacy_tier: PrivacyTier = "public"
     contradicts_older: list[str] = Field(default_factory=list)
+    """Ids of older memories of the recall that cannot hold if this one does."""
     contradicted_by_newer: list[str] = Field(default_factory=list)
-    """Ids of other memories of the recall that cannot hold if this one does."""
+    """Ids of newer memories of the recall that cannot hold if this one does."""
     label: str | None = None
     task_item: Authority | None = None
 
@@ -534,8 +535,9 @@ class Prompt(Model):
     task_id: str | None = None
     """The task whose memories are in it: the one asked for, else the one that the session works on."""
     query_id: str | None = None
+    """Id of the recall, for `record_outcome`."""
     notice: str | None = None
-    """Of the recall, for `record_outcome`; a message about it, or about standing rules that do not fit."""
+    """A message about the recall, or about standing rules that do not fit."""
 
     @property
     def memory_ids(self) -> list[str]:

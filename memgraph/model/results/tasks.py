@@ -97,13 +97,15 @@ class TurnControl(Strict):
     """The journal's last event when the turn was over: the state that the record is about."""
     at: Timestamp
     inferred_task: Name | None = None
+    """The task that the message seems to belong to."""
     confidence: Unit
-    """The task that the message seems to belong to; from 0 to 1."""
+    """How certain that is, from 0 to 1."""
     ambiguous: list[TaskMatch] = Field(default_factory=list)
     """The tasks that match about equally well, the best first; empty if one stands out."""
     active_task: Name | None = None
+    """The current task before the turn."""
     resolved_task: Name | None = None
-    """The current task before the turn and after it. They differ only if the decision is ``switched``."""
+    """The current task after the turn; another one only if the decision is ``switched``."""
     autoswitch: bool
     """Whether the session's user allowed it to switch."""
     guidance: Guidance
@@ -151,9 +153,10 @@ class TaskItem(Model):
     """Why it was closed, or with what result."""
     actor: Literal["user", "agent", "system"]
     seq: int
+    """The event that opened it."""
     created_at: Timestamp
     closed_seq: int | None = None
-    """The event that closed it; `seq` is the one that opened it."""
+    """The event that closed it."""
     closed_at: Timestamp | None = None
 
 
@@ -165,8 +168,9 @@ class TaskSnapshot(Model):
     status: TaskStatus
     project_id: str | None = None
     as_of: int | str | None = None
+    """The event or the time; None: now."""
     through: int
-    """The event or the time, None: now; the last event that changed something of it by then."""
+    """The last event that changed something of the task by then."""
     goal: str | None = None
     decisions: list[TaskItem] = Field(default_factory=list)
     constraints: list[TaskItem] = Field(default_factory=list)
@@ -208,9 +212,9 @@ class SessionTasks(Model):
     """Whether turns ask about conflicts and ambiguity only, or also about topics."""
     last_switch: TaskSwitch | None = None
     switches_back: int = 0
+    """How often, in close succession, it went straight back to the task that it had left."""
     mismatches: int = 0
-    """How often, in close succession, it went straight back to the task that it had left; turns in a row whose message seemed to belong to another
-    task."""
+    """Turns in a row whose message seemed to belong to another task."""
     rejected: RejectedRecall | None = None
     """Its last recall of which memories were overridden."""
 
@@ -317,12 +321,13 @@ class GitState(Model):
     """The state of a git work tree."""
 
     branch: Name | None = None
+    """None: no branch is checked out."""
     last_git_commit: Name | None = None
-    """None: no branch is checked out; nothing was committed yet."""
+    """None: nothing was committed yet."""
     uncommitted_changes: bool = False
     """Whether files were changed, or added, since the last commit."""
     files_modified: Annotated[list[Name], Field(max_length=MAX_FILES)] = Field(default_factory=list)
-    """These files, at most 100, relative to the top of the work tree."""
+    """The files changed or added since the last commit, at most 100, relative to the top of the work tree."""
     has_more_files: bool = False
 
 
@@ -370,7 +375,7 @@ class Handoff(Model):
     accepted_at: Timestamp | None = None
     withdrawn_at: Timestamp | None = None
     reason: str | None = None
-    """When it was withdrawn, and why."""
+    """Why it was withdrawn."""
 
 
 class CarriedMemory(Model):

@@ -17,6 +17,7 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
+from memgraph.model.results.learning import WORK_ORDER_SOURCE
 from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
     experience,
@@ -30,7 +31,7 @@ from memgraph.retrieval.context.context import (
 )
 from memgraph.retrieval.context.markdown import inline, item
 from memgraph.retrieval.context.statement import full_stop, key_of, statement
-from memgraph.text.attempts import stated, without_lead
+from memgraph.text.attempts import BY_USER, stated, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import split_sentences
 
@@ -181,8 +182,10 @@ def _is_directive(memory: StoredSemanticMemory, text: str) -> bool:
         return True
     if memory.category == "instruction" or (memory.correct_approach and not memory.incorrect_approach):
         return True
+    if memory.source == GENERALISED or (memory.source == WORK_ORDER_SOURCE and not memory.content.startswith(BY_USER)):
+        return False  # what an agent found is no rule, whatever its words
     first = split_sentences(text, "part")[0]
-    return memory.source != GENERALISED and (first.casefold().split(" ")[0] in _DIRECTS or is_instruction(first))
+    return first.casefold().split(" ")[0] in _DIRECTS or is_instruction(first)
 
 
 def _procedure(memory: StoredProceduralMemory) -> Note:

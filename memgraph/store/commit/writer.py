@@ -306,7 +306,13 @@ class Writer:
             fields.pop("outcome_word", None)
         given = type(old).parse({**fields, **updates})
         if given.content != old.content:  # annotations of the old text are dropped with it
-            found: dict[str, Any] = {"entities": [], "failure_fingerprint": None, "is_solved": None, **no_attempt()}
+            found: dict[str, Any] = {
+                "cues": [],
+                "entities": [],
+                "failure_fingerprint": None,
+                "is_solved": None,
+                **no_attempt(),
+            }
             kept = type(given).model_fields
             stale = {name: value for name, value in found.items() if name in kept and name not in updates}
             given = annotated(given.model_copy(update=stale), self._annotator)

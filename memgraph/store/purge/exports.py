@@ -43,7 +43,7 @@ def known_exports(home: Path) -> list[KnownExport]:
 
 
 def note_exports(home: Path, kind: str, *paths: Path, at: str) -> None:
-    """Remember files that were written at a time, if the system lets it; a list that cannot be read is kept as ``exports.json.damaged``."""
+    """Remember files that were written at a time, or log that this failed; a list that cannot be read is kept as ``exports.json.damaged``."""
     path = home / FILE
     known = _read(path)
     if known is None:

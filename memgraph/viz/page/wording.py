@@ -46,7 +46,7 @@ def span_of(data: PageData) -> str:
 
 
 def sentence_of(data: PageData) -> str:
-    """Return what the agent learned, in one to three sentences."""
+    """Return what the agent learned, in one to four sentences."""
     if not data.memories:
         return f"There are no memories{' that may be shown' if data.hidden else ''}{_choice_of(data)}."
     kept = sum(data.kept.values())
@@ -65,8 +65,11 @@ def sentence_of(data: PageData) -> str:
     ]
     among = f", including {enumerated(made)}" if made else ""
     said = [f"{where} the agent stored {_count(kept, 'memory', 'memories')}{on_page}{among}."]
+    if commits := sum(memory.source == "git" and memory.outcome == "positive" for memory in data.memories):
+        are = _count(commits, "is a commit", "are commits")
+        said.append(f"{are}, shown with unknown outcome: a commit says only that it was made.")
     if len({memory.project_id for memory in data.memories}) > 1:
-        return said[0]  # a share over different kinds of work is meaningless
+        return " ".join(said)  # a share over different kinds of work is meaningless
     by_name = {one.name: one for one in data.series}
     said += _went(by_name.get("success_rate"), "builds", "Attempts that succeeded")
     said += _came_back(by_name.get("returning_failures"), data)

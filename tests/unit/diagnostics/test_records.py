@@ -143,3 +143,18 @@ def test_every_quota_and_run_and_reason_is_reported_somewhere() -> None:
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Constant)
     }
     assert told | returned == set(get_args(SecurityReason))
+
+
+def test_every_quota_is_reported_in_its_unit() -> None:
+    units: dict[str, set[str]] = {}
+    for path in Path(memgraph.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "report_quota":
+                (unit,) = (one.value for one in node.keywords if one.arg == "unit")
+                if isinstance(unit, ast.Constant):
+                    units.setdefault(ast.literal_eval(node.args[1]), set()).add(unit.value)
+    assert units == {
+        **{quota: {"bytes"} for quota in ("disk", "max_memory_mb", "server_bodies")},
+        "distil_orders_a_day": {"orders"},
+        "server_requests": {"requests"},
+    }

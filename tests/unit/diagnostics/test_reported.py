@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from starlette.responses import Response
@@ -16,8 +17,15 @@ from starlette.testclient import TestClient
 from memgraph import AgentMemoryConfig, MemGraph, MemoryRetrieval, RetrievalConfig
 from memgraph.diagnostics import delivery
 from memgraph.diagnostics.delivery import Repeats
-from memgraph.diagnostics.records import LifecycleRecord, QuotaRecord, RetrievalRecord
-from memgraph.diagnostics.reports import BETWEEN_S, MAX_RANKINGS, RecallWatch, report_quota, reported_run
+from memgraph.diagnostics.records import LifecycleRecord, Quota, QuotaRecord, RetrievalRecord, SecurityReason
+from memgraph.diagnostics.reports import (
+    BETWEEN_S,
+    MAX_RANKINGS,
+    RecallWatch,
+    report_quota,
+    report_security,
+    reported_run,
+)
 from memgraph.errors import BusyError, StorageError
 from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
@@ -63,6 +71,43 @@ class Hours:
 
     def __call__(self) -> float:
         return self.seconds
+
+
+def test_the_fields_of_a_record_agree(file: Path) -> None:
+    configs = [AgentMemoryConfig(diagnostics_file=str(file), security_mode=mode) for mode in ("prod", "dev")]
+    for config in configs:
+        for reason in get_args(SecurityReason):
+            report_security(config, reason, now=lambda: AT, store_id="store-1")
+    for quota in get_args(Quota):
+        given = {"value": 1.0, "limit": 1.0, "unit": "bytes"}
+        report_quota(config, quota, now=lambda: AT, store_id="store-1", repeats=Repeats(), **given)
+    for error in (None, ValueError("x"), KeyboardInterrupt()):
+        with suppress(ValueError, KeyboardInterrupt), reported_run(config, "sleep", now=lambda: AT, store_id="store-1"):
+            if error:
+                raise error
+    hours, everything = Hours(), config.model_copy(update={"diagnostics_recalls": "all"})
+    watch = RecallWatch(everything, "store-1", lambda: AT, timer=hours)
+    for hours.seconds in (0.0, 3_600.0, 3_601.0):
+        watch.note(ranking_of(RetrievalConfig(), None, VectorModel("none", 0)), query_id="q", results=0, tokens=0, duration_ms=1.0)  # fmt: skip
+    watch.close()
+    assert {(one["mode"], one["severity"], one["reason"]) for one in read(file, "security")} == {
+        *(("dev", "error", reason) for reason in get_args(SecurityReason)),
+        *(("prod", "error", reason) for reason in ("mode_invalid", "dev_bypass", "unsigned_replay")),
+        *(("prod", "critical", reason) for reason in ("signature", "envelope", "schema", "boot_key", "journal")),
+    }
+    severities = {one["quota"]: one["severity"] for one in read(file, "quota")}
+    assert severities == dict.fromkeys(get_args(Quota), "warning") | {"disk": "error"}
+    assert [(one["outcome"], one["severity"], one.get("error")) for one in read(file, "lifecycle")] == [
+        ("complete", "info", None),
+        ("failed", "error", "ValueError"),
+        ("interrupted", "info", None),
+    ]
+    assert {(one["reason"], "counts" in one, "query_id" in one) for one in read(file, "retrieval")} == {
+        ("begun", False, False),
+        ("recall", True, True),
+        ("hour", True, False),
+        ("ended", True, False),
+    }
 
 
 class TestRetrieval:

@@ -131,7 +131,7 @@ def test_a_use_survives_a_read_that_fails(store, monkeypatch):
             store._projector.rows, "memories", Mock(side_effect=StorageError("the disk is gone", path="rows"))
         )
         with pytest.raises(StorageError):
-            store.reader.index
+            assert store.reader.index
     store.flush()
     assert store.get_memory(memory.id).access_count == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memgraph.text.attempts import NOT_VERIFIED
 from memgraph.text.cutting import SUMMARY_CHARS, summary_of, whole_sentences
 
 EPISODE = (
@@ -29,6 +30,12 @@ def test_whole_sentences_end_where_the_next_one_does_not_fit() -> None:
         == "Two steps. 1. Open the door."
     )
     assert whole_sentences("Open the door of the kitchen", 10) == "Open the…"
+
+
+def test_what_nobody_verified_is_no_part_of_a_summary() -> None:
+    for quoted in (EPISODE, "Deploys are frozen."):
+        summary = summary_of(f"“{quoted}”{NOT_VERIFIED}{'It thaws in the hall. ' * 9}")
+        assert summary == (summary_of(quoted) or quoted)
 
 
 def test_a_short_text_is_its_own_summary() -> None:

@@ -39,6 +39,8 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     from memgraph.lifecycle.counting.counting import about as chosen
     from memgraph.lifecycle.counting.kept import facts_of, records_of, rules_of
 
+    if not name.strip():
+        raise Refused("the name is empty: name a file, a test, a person, a release, an issue or a commit")
     found = {}
     with opened(settings) as memory:
         reader = memory.store.reader

@@ -34,6 +34,7 @@ def opened(
     is_lasting: bool = True,
     asks: bool = False,
     reads: bool = False,
+    checks: bool = False,
     embeds: bool = False,
     **config: Any,
 ) -> Iterator[MemGraph]:
@@ -47,6 +48,8 @@ def opened(
         The command itself asks for the agent, so that it needs no view.
     reads : bool
         The command only reads; a `ReadingCommand` always does.
+    checks : bool
+        The command checks a store: without one, it is refused.
     embeds : bool
         The command needs the embedding model: it is loaded while the library is imported and the store is opened.
     """
@@ -60,10 +63,11 @@ def opened(
 
         home, server = home_of(settings.home)
         was_there = is_store(home, server)
-        if settings.as_of is not None and not was_there:
+        if (checks or settings.as_of is not None) and not was_there:
             from memgraph.interfaces.cli.base.commands import Refused
 
-            raise Refused(f"there is no store at {server or home}, so --as-of has nothing to read")
+            lacking = "there is nothing to check" if checks else "--as-of has nothing to read"
+            raise Refused(f"there is no store at {server or home}, so {lacking}")
         given = load_config({"home": settings.home, **config})
         embedder = settings.embedder
         if embedder is None and embeds and was_there:

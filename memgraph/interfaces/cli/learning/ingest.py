@@ -310,13 +310,25 @@ def report_lines(report: IngestReport) -> list[str]:
     merged = (
         f", {count(report.merged, 'merged into an existing one', 'merged into existing ones')}" if report.merged else ""
     )
-    source = f"{count(report.read, 'record')} as {count(report.builds, 'build')}"
+    is_history = report.source.startswith("git")
+    read, attempt = ("commit", "sitting") if is_history else ("record", "build")
+    source = f"{count(report.read, read)} as {count(report.builds, attempt)}"
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
     if report.builds > 1 and report.extracted + report.merged:
-        lines.append(f"{report.kept_share:.0%} of the builds yielded a memory.")
+        lines.append(f"{report.kept_share:.0%} of the {attempt}s yielded a memory.")
     if report.recorded:
+        kept = count(report.recorded, "record")
+        what = (
+            f"{count(report.recorded, 'commit')} as {'a record' if report.recorded == 1 else 'records'}"
+            if is_history
+            else f"{kept} of what else happened"
+        )
         lines.append(
-            f"Kept {count(report.recorded, 'record')} of what else happened, each of up to {MAX_CONTENT_CHARS} characters, which searches and recalls find, too."
+            f"Kept {what}, each of up to {MAX_CONTENT_CHARS} characters, which searches and recalls find, too."
+        )
+    if report.repeated:
+        lines.append(
+            f"Did not keep {count(report.repeated, 'merge that only repeats', 'merges that only repeat')} the message of what is brought in."
         )
     if report.left_out:
         lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")

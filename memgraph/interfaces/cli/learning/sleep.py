@@ -72,8 +72,10 @@ def _lines(report: SleepReport) -> list[str]:
     lines += [_line(phase) for phase in report.phases]
     if asked := sum(phase.counts.get("requested", 0) for phase in report.phases):
         lines.append(f"Rules cannot judge {count(asked, 'matter')}: `memgraph distil` lists what to answer.")
-    changed = f"{count(report.changed, 'memory was', 'memories were')} changed, made or linked, in"
-    lines.append(f"{changed if report.changed else 'No memory had to change; that took'} {report.seconds:.1f} s.")
+    changed = (
+        f"{count(report.changed, 'memory or record was', 'memories and records were')} changed, made or linked, in"
+    )
+    lines.append(f"{changed if report.changed else 'Nothing had to change; that took'} {report.seconds:.1f} s.")
     if report.left:
         lines.append(f"Left for the next sleep: {', '.join(report.left)}.")
     return [*lines, *usage_lines(report.usage)]

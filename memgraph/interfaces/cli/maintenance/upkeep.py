@@ -54,7 +54,7 @@ def verify(settings: Settings, *, deep: bool, receipt: Path | None) -> None:
     if receipt is not None:
         _verify_receipt(settings, receipt)
         return
-    with opened(settings, reads=True) as memory, progress(settings, "verifying") as bar:
+    with opened(settings, checks=True) as memory, progress(settings, "verifying") as bar:
         found = memory.store.verification(bar, deep=deep)
     emit(settings, _document(found), _lines(found))
     if found.differing:
@@ -71,7 +71,7 @@ def _verify_receipt(settings: Settings, path: Path) -> None:
             document = file.read(MAX_BYTES)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from None
-    with opened(settings, reads=True) as memory:
+    with opened(settings, checks=True) as memory:
         found = memory.store.check_receipt(document)
     events = f"{count(found.events, 'event')} {'has' if found.events == 1 else 'have'} no content"
     vectors = f"{count(found.vectors, 'vector')} {'was' if found.vectors == 1 else 'were'} removed"

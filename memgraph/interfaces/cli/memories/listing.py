@@ -16,13 +16,14 @@ from memgraph.interfaces.lookups import scope_given, without_vectors
 from memgraph.text.cutting import preview
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memgraph.model.link import Link
     from memgraph.model.memory import MemoryType, StoredMemory
 
 _NO_MEMORY = "no memory yet: `memgraph ingest git .` reads a repository, `memgraph remember TEXT` stores one"
 _TYPES = ("episodic", "semantic", "procedural")
 _ORDERS = ("relevance", "created", "accessed")
-_AGE_OF = {"created": "recorded ", "accessed": "used "}
 _STATES = ("suppressed", "archived", "invalidated", "superseded")
 _SHOWN_FIRST = ("type", "outcome", "reason", "project_id", "tags", "agents_involved", "occurred_at", "relevance_score")
 _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relevance_at", "supporting_memory_ids"})
@@ -56,7 +57,6 @@ def list_(
     only = scope_given(**scope)
     from memgraph.retrieval.context.task_labels import labelled
     from memgraph.retrieval.overview import standing_rule_ids
-    from memgraph.store.access.scope import concerning
 
     with opened(settings) as memory:
         if match is not None:
@@ -74,13 +74,13 @@ def list_(
             sort_by=sort_by,
             **only,
         )
-        listed = memory.store.reader.listed(
-            type=kind, project_id=project, include_suppressed=include_suppressed, state=state
+        total = memory.store.count_listed(
+            type=kind, project_id=project, include_suppressed=include_suppressed, state=state, **only
         )
-        total = int((listed & concerning(memory.store.reader.index, **only)).sum())
         whole = {one.id: one for one in memory.store.read_memories([entry.id for entry in entries])}
+        times = {one.id: _time(one, sort_by, memory.commands.format_age) for one in whole.values()}
         if not total:
-            notice("no memory matches" if memory.store.reader.listed().any() else _NO_MEMORY)
+            notice("no memory matches" if memory.store.count_listed() else _NO_MEMORY)
         hint_at_projects(memory, project)
     if len(entries) == limit < total:
         notice(f"{limit:,} of {total:,} memories; --limit N shows more")
@@ -95,7 +95,7 @@ def list_(
                     entry.id,
                     entry.type,
                     f"{entry.relevance_score:.2f}",
-                    f"{_AGE_OF.get(sort_by, '')}{entry.age}",
+                    times[entry.id],
                     "pinned" if entry.is_pinned else "",
                     "" if entry.privacy_tier == "public" else entry.privacy_tier,
                     ", ".join(entry.states),
@@ -141,11 +141,11 @@ def stats(settings: Settings, prometheus: bool) -> None:
         return
     with opened(settings) as memory:
         counts = memory.commands.stats()
-        waiting, listed = memory.store.awaiting_vectors(), int(memory.store.reader.listed().sum())
+        waiting, listed = memory.store.awaiting_vectors(), memory.store.count_listed()
     by_type = ", ".join(f"{number:,} {kind}" for kind, number in counts.by_type.items())
     lines = [
         f"memories           {counts.total:,} ({by_type})",
-        f"listed             {listed:,} of them: neither suppressed nor no longer valid",
+        f"listed             {listed:,} of them are shown by `memgraph list`",
         f"records            {counts.records:,}, which are no memories",
         f"pinned             {counts.pinned_count:,}",
         f"suppressed         {counts.suppressed_count:,}",
@@ -154,6 +154,13 @@ def stats(settings: Settings, prometheus: bool) -> None:
         f"size on disk       {counts.db_size_bytes / 1e6:,.1f} MB",
     ]
     emit(settings, {**counts.model_dump(mode="json"), "listed": listed, "awaiting_vectors": waiting}, lines)
+
+
+def _time(memory: StoredMemory, sort_by: str, age: Callable[[str], str]) -> str:
+    """Return how long ago a memory happened, or the time by which it is sorted."""
+    if sort_by == "accessed":
+        return f"used {age(memory.last_accessed_at)}" if memory.last_accessed_at else "never used"
+    return f"recorded {age(memory.created_at)}" if sort_by == "created" else age(memory.occurred_at)
 
 
 def _metrics(settings: Settings) -> None:

@@ -98,7 +98,7 @@ def test_every_type_and_what_the_user_did() -> None:
     steps = "1. Make a backup.\n2. Strip the mark.\n3. Import the file."
     log = build([TASKS[0], {**TASKS[1], "output": "", "lesson": steps}])
     evidence = {"evidence": ["Never import without a backup"]}
-    how_to = {"trigger": "import", "steps": ["Make a backup", "Strip the mark", "Import the file"], "evidence": [steps]}
+    how_to = {"trigger": "Import", "steps": ["Make a backup", "Strip the mark", "Import the file"], "evidence": [steps]}
     result, _ = extracted(
         reply(
             found(type="semantic", event_index=2, content="Never import without a backup", **evidence),
@@ -109,14 +109,17 @@ def test_every_type_and_what_the_user_did() -> None:
     semantic, procedural = (candidate.memory for candidate in result.candidates)
     assert (semantic.type, semantic.source_event_ids) == ("semantic", ["b1/user@2026-01-05T10:02:00.000Z"])
     assert semantic.occurred_at == "2026-01-05T10:02:00.000Z"
-    assert (procedural.type, procedural.trigger_pattern, procedural.steps) == ("procedural", "import", how_to["steps"])
+    assert (procedural.type, procedural.trigger_pattern, procedural.steps) == (
+        "procedural",
+        "Import",
+        ["Make a backup.", "Strip the mark.", "Import the file."],
+    )
 
 
 ALL_FIELDS = {
     "event_date": "2026-01-05",
-    "location": "import.py, line 1",
+    "location": "line 1 of import.py",
     "decision": "import the CSV",
-    "alternatives": ["a byte order mark"],
     "agents": ["VENUS"],
 }
 
@@ -124,8 +127,8 @@ ALL_FIELDS = {
 def test_every_field_is_kept_where_the_log_supports_it() -> None:
     memory = extracted(reply(found(**ALL_FIELDS)))[0].candidates[0].memory
     assert (memory.event_date, memory.occurred_at) == ("2026-01-05T00:00:00.000Z", "2026-01-05T10:01:00.000Z")
-    assert (memory.location, memory.decision) == ("import.py, line 1", "import the CSV")
-    assert (memory.alternatives_considered, memory.agents_involved) == (["a byte order mark"], ["VENUS"])
+    assert (memory.location, memory.decision) == ("line 1 of import.py", "Import the CSV")
+    assert memory.agents_involved == ["VENUS"]
     assert "“Import the CSV … byte order mark" in memory.reason
 
 
@@ -133,7 +136,7 @@ def test_every_field_is_kept_where_the_log_supports_it() -> None:
     ("field", "said"),
     [
         ("event_date", "2026-01-06"), ("event_date", "yesterday"), ("location", "export.py"), ("location", "line 2"),
-        ("decision", "never import the CSV"), ("alternatives", ["an XML parser"]), ("agents", ["MARS"]),
+        ("decision", "never import the CSV"), ("agents", ["MARS"]),
     ],
 )  # fmt: skip
 def test_a_field_that_the_log_does_not_support_is_left_empty(field: str, said: Any) -> None:

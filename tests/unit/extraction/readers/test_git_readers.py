@@ -440,6 +440,12 @@ def test_a_merge_knows_the_commit_whose_message_it_repeats(
         assert change.repeats is None
 
 
+def test_an_empty_commit_that_repeats_a_message_is_kept(repository: Repository, store: AgentMemoryStore) -> None:
+    repository.commit("Version 0.17.1")
+    repository.git("commit", "-q", "--allow-empty", "-m", "Version 0.17.1", when=START + timedelta(hours=1))
+    assert ingest(store, GitReader(repository.path)).recorded == 2
+
+
 def test_a_merge_is_the_work_of_who_made_what_it_merges(repository: Repository, tmp_path: Path) -> None:
     repository.commit("Add cart", author="Ada Lovelace")
     repository.git("checkout", "-q", "-b", "side")
@@ -461,8 +467,33 @@ def test_a_merge_is_the_work_of_who_made_what_it_merges(repository: Repository, 
     found = {task.description: (task.kind, task.agent_name) for task in tasks(list(reader.records(None)))}
     assert found["Merge main"] == ("merge", "Ada Lovelace")
     assert found["Bring it to 2.0"] == ("merge", "Grace Hopper")
-    saved = tasks(list(SavedGitLogReader(repository.saved_log(tmp_path / "shop.log", "--no-abbrev")).records(None)))
-    assert {task.description: (task.kind, task.agent_name) for task in saved}["Bring it to 2.0"][0] == "merge"
+    for options in ((), ("--parents",), ("--abbrev-commit",)):
+        saved = tasks(list(SavedGitLogReader(repository.saved_log(tmp_path / "shop.log", *options)).records(None)))
+        assert {task.description: (task.kind, task.agent_name) for task in saved}["Bring it to 2.0"] == (
+            "merge",
+            "Grace Hopper",
+        )
+
+
+def test_who_made_most_of_a_merge_is_known_where_a_saved_log_has_parents(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit("Add cart", author="Ada Lovelace")
+    repository.git("checkout", "-q", "-b", "side")
+    for number, author in enumerate(("Grace Hopper", "Grace Hopper", "Alan Kay")):
+        repository.commit(f"Add door {number}", hours=1 + number, author=author, file=f"{number}.py")
+    repository.git("checkout", "-q", "main")
+    repository.git("merge", "-q", "--no-ff", "-m", "Bring it in", "side", when=START + timedelta(hours=6))
+    for options, author in (((), "Alan Kay"), (("--parents",), "Grace Hopper")):
+        saved = SavedGitLogReader(repository.saved_log(tmp_path / "shop.log", *options))
+        assert tasks(list(saved.records(None)))[-1].agent_name == author
+
+
+def test_a_quoted_path_has_the_escapes_that_git_writes(tmp_path: Path) -> None:
+    log = f"commit {'a' * 40}\nAuthor: Ada <a@b.c>\nDate: 2026-03-01 10:00:00 +0000\n\n    Add\n\n"
+    (tmp_path / "shop.log").write_text(log + 'A\t"a\\u0041b.py"\nA\t"caf\\303\\251\\t\\"x\\\\.py"\n')
+    (task,) = tasks(list(SavedGitLogReader(tmp_path / "shop.log").records(None)))
+    assert task.files_changed == ["a\\u0041b.py", 'café\t"x\\.py']
 
 
 def test_what_a_merge_repeats_is_remembered_once(repository: Repository, store: AgentMemoryStore) -> None:

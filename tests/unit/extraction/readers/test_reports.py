@@ -223,6 +223,53 @@ def test_failures_are_recognised(tmp_path: Path, text: str, task_id: str, said: 
     assert said in failed[task_id].output
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            (
+                " FAIL  src/a.test.js\n  ● sum › adds\n\n    expected 3\n\n  ● sum › subs\n\n    expected 1\n  ● Console\n\n    asked\n"
+                " FAIL  src/b.test.js\n  ● halves\n    expected 2\n"
+            ),
+            {
+                "jest src/a.test.js sum › adds": "expected 3",
+                "jest src/a.test.js sum › subs": "expected 1",
+                "jest src/b.test.js halves": "expected 2",
+            },
+        ),
+        (
+            (
+                "--- FAIL: TestA (0.00s)\n    a_test.go:3: bad\n    --- FAIL: TestA/empty (0.00s)\n        a_test.go:9: got 2\n"
+                "    --- FAIL: TestA/full (0.00s)\n        a_test.go:12: got 3\nFAIL"
+            ),
+            {
+                "go test TestA": "a_test.go:3: bad",
+                "go test TestA/empty": "a_test.go:9: got 2",
+                "go test TestA/full": "a_test.go:12: got 3",
+            },
+        ),
+        (
+            "FAILED a.py::b - x.py:3: first\nFAILED a.py::c - x.py:4: second\n",
+            {"pytest a.py::b": "x.py:3: first", "pytest a.py::c": "x.py:4: second"},
+        ),
+        (
+            "error[E1]: one\n --> a.rs:3:5\nerror[E2]: two\n --> a.rs:4:5\n",
+            {"rustc E1 a.rs:3": "error[E1]: one\n --> a.rs:3:5", "rustc E2 a.rs:4": "error[E2]: two\n --> a.rs:4:5"},
+        ),
+        (
+            (
+                "npm error code E1\nnpm error errno 1\nnpm error\nnpm error no\nnpm error code E2\nnpm error so\nok\n"
+                "npm error A complete log of this run can be found in:\nnpm error     /root/.npm/_logs/7-debug.log\n"
+            ),
+            {"npm E1": "code E1\nno", "npm E2": "code E2\nso"},
+        ),
+    ],
+)
+def test_each_failure_has_its_own_lines(tmp_path: Path, text: str, told: dict[str, str]) -> None:
+    found = failures(ci(tmp_path / "run.log", text))
+    assert {key: task.output for key, task in found.items()} == told
+
+
 def test_what_a_sum_or_a_programs_heading_says_is_no_failure_of_its_own(tmp_path: Path) -> None:
     log = "  # totals\nx.go:3:5: undefined\nerror: 2 targets failed:\n --> src/main.rs:3:5\nexit status 1\n"
     assert [task.task_id for task in ci(tmp_path / "run.log", f"$ make\n{log}").tasks] == ["command-0"]

@@ -125,6 +125,25 @@ def test_a_long_message_is_stored_whole_without_what_the_client_put_before_it(pa
     assert [one.action for one in only_build(path).user_interventions] == [said]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Why is the <system-reminder> tag shown? Never show it.", "Why is the <system-reminder> tag shown? Never show it."),
+        ("<ide_selection>a</ide_selection>Why <ide_selection>? No.", "Why <ide_selection>? No."),
+        ("Why <ide_opened_file>?<ide_selection>a</ide_selection>", "Why <ide_opened_file>?"),
+        ("<ide_selection>a</ide_selection>\n<ide_opened_file>b", None),
+        ("Bake. <ide_selection>" + "clay " * 50_000, "Bake."),
+        ("Bake. " + "<ide_selection>" * 10_000, "Bake. " + "<ide_selection>" * 10_000),
+    ],
+)  # fmt: skip
+def test_an_element_without_an_end_is_the_clients_where_it_begins_or_is_truncated(
+    path: Path, text: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts_module, "_MAX_TURN_CHARS", 200_000)
+    transcript(path, line("user", "Real", 1), line("user", text, 2))
+    assert [one.action for one in only_build(path).user_interventions] == ["Real", *([said] if said else [])]
+
+
 def test_a_refused_use_is_the_users_correction_and_no_task(path: Path) -> None:
     refusal = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nUse a migration"
     transcript(

@@ -132,12 +132,11 @@ def test_alfworld_a_failures_lesson_is_its_own_reflection(tmp_path: Path) -> Non
     ]
 
 
-def test_alfworld_what_was_solved_before_acted_on_nothing_new(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "my_trial_run_trial_3.json", [{"name": "env_1", "memory": ["wash it"], "is_success": True}]
-    )
+@pytest.mark.parametrize("name", ["my_trial_run_trial_3.json", "trial_3_part.json"])
+def test_alfworld_what_was_solved_before_acted_on_nothing_new(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / name, [{"name": "env_1", "memory": ["wash it"], "is_success": True}])
     (build,) = builds(AlfworldReader(path))
-    assert build.tasks[0].reasoning == ""
+    assert (build.tasks[0].reasoning, build.tasks[0].attempt) == ("", 3)
 
 
 def test_mbpp_a_problem_is_a_build_with_a_task_per_attempt(tmp_path: Path) -> None:

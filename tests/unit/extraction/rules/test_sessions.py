@@ -366,12 +366,54 @@ class TestTheUser:
         ]
         assert found(session(said=[told("1. thin", asked)])) == []
 
+    @pytest.mark.parametrize(
+        ("asked", "text"),
+        [
+            ("1. Which port?\n2. Cash?", "The README says:\n1. install\n2. run\nIs it right?"),
+            ("1. Which port?\n2. Cash?", "```\n1. install\n2. run\n```"),
+            ("1. Which port?\n2. Cash?", "> 1. install\n> 2. run\n\nHm."),
+            ("1. Which port?\n2. Cash?", "Now do this:\n1. Fix the login\n2. Add a test"),
+            ("1. Which port?\n2. Cash?\n\nThe plan is in PLAN.md.\nI begin.", "1. Fix the login\n2. Add a test"),
+            ("1. Port?\n2. Cash?\n3. Move it.\n4. Run it.\n5. Ship it.", "1. Fix the login\n2. Add a test"),
+            ("1. Which port?\n2. Cash?\n\nThe plan:\n1. Move it.\n2. Ship it.", "1. Fix the login\n2. Add a test"),
+        ],
+    )
+    def test_a_numbered_list_that_answers_nothing_is_no_answer(self, asked: str, text: str) -> None:
+        assert not [one for one in found(session(said=[told(text, asked)])) if "answered" in one.memory.content]
+
+    @pytest.mark.parametrize("greeting", ["", "Hi,\n", "OK, thanks. Here are my answers:\n\n"])
+    def test_answers_may_begin_with_a_greeting(self, greeting: str) -> None:
+        asked = "The plan:\n1. Move it.\n2. Ship it.\n\nBefore that:\n1. Which port?\n2. Cash?\n\nLet me know!"
+        kept = [one.memory.content for one in found(session(said=[told(f"{greeting}1. 8080\n2. only cash", asked)]))]
+        assert kept == [
+            "The user answered “8080” when asked “Which port?”",
+            "The user answered “only cash” when asked “Cash?”",
+        ]
+
     def test_a_refused_call_is_kept_with_the_users_words(self) -> None:
         memory = only(session(said=[told("Use a migration", "Refused: Bash: psql -c 'drop table cart'")]), "correction")
         assert (
             memory.content == "The user corrected: Use a migration. Context: Refused: Bash: psql -c 'drop table cart'."
         )
         assert found(session(said=[told("what is this?", "Refused: Bash: ls")])) == []
+
+    @pytest.mark.parametrize(
+        ("text", "corrects"),
+        [
+            ("Amazing! Go and implement it", False),
+            ("Yes, go ahead", False),
+            ("ok do it", False),
+            ("The plan looks good, implement it.", False),
+            ("Great, but drop the cache", True),
+            ("Go and put the cache into its own file instead", True),
+            ("ok use a migration", True),
+            ("Good plan. Drop the till first", True),
+            ("Good plan. The till is to be read from the ledger, and the ledger from the file", True),
+        ],
+    )
+    def test_an_approval_with_which_a_call_is_refused_is_no_correction(self, text: str, corrects: bool) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(text, "Refused: ExitPlanMode: paint")]))]
+        assert any(one.startswith("The user corrected") for one in kept) == corrects
 
     @pytest.mark.parametrize(
         "rule",
@@ -452,6 +494,23 @@ class TestTheUser:
     def test_a_statement_taken_back_is_not_kept(self, later: str) -> None:
         assert found(session(said=[told("No emojis in commit messages."), told(later)])) == []
         assert len(found(session(said=[told("Never push to main."), told("Actually, emojis are fine.")]))) == 1
+
+    @pytest.mark.parametrize(
+        ("rules", "later", "left"),
+        [
+            ("Do NOT:\n- use emojis\n- push to main", "Actually, emojis are fine.", "Do NOT: push to main"),
+            ("Coding rules:\n- no emojis\n- no tabs", "Forget what I said about emojis.", "Coding rules: no tabs"),
+            ("Do NOT:\n- use emojis\n- push to main", "You may use emojis again.", "Do NOT: push to main"),
+            ("Coding rules:\n- no emojis\n- no tabs", "Forget the coding rules.", None),
+            ("Coding rules:\n- no emojis\n- no tabs", "Scratch that.", None),
+            ("Coding rules:\n- no emojis\n- no tabs", "Actually, glazes are fine.", "Coding rules: no emojis; no tabs"),
+        ],
+    )
+    def test_of_a_list_of_rules_only_what_is_taken_back_is_not_kept(
+        self, rules: str, later: str, left: str | None
+    ) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(rules), told(later)]))]
+        assert [one for one in kept if later not in one] == ([f"Instruction by the user: {left}."] if left else [])
 
     @pytest.mark.parametrize(
         ("rule", "lifted"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memgraph.extraction.rules.user import statements_in
+from tests.growth import assert_grows_linearly
 
 _TURNS = [json.loads(line) for line in Path(__file__).with_name("user_turns.jsonl").read_text().splitlines()]
 
@@ -46,8 +47,8 @@ def test_a_fact_and_the_rule_that_points_to_it_are_one_statement() -> None:
         ("**Always:**\n1. Wedge the clay.\n2. Sign the cup.", "Always: Wedge the clay; Sign the cup"),
         ("## Glazing rules\n\n* thin coats\n* no lead\n\n## Today\nA bowl.", "Glazing rules: thin coats; no lead"),
         (
-            "🚫 HARD CONSTRAINTS\n❌ Do NOT fire at night\n❌ one shelf",
-            "HARD CONSTRAINTS: Do NOT fire at night; one shelf",
+            "🚫 HARD CONSTRAINTS (DO NOT BREAK)\n❌ Do NOT fire at night\n❌ one shelf",
+            "HARD CONSTRAINTS (DO NOT BREAK): Do NOT fire at night; one shelf",
         ),
     ],
 )
@@ -61,6 +62,56 @@ def test_a_long_list_of_rules_is_several_instructions_with_the_same_head() -> No
     found = statements_in("\n- ".join(["Our rules:", *items]))
     assert all(one.text.startswith("Our rules: Shelf ") and len(one.text) <= 500 for one in found)
     assert all(any(item.rstrip(".") in one.text for one in found) for item in items)
+
+
+def test_an_item_without_text_is_none() -> None:
+    (found,) = statements_in("Coding rules:\n- use tabs\n- \n- no globals\n- \n")
+    assert found.text == "Coding rules: use tabs; no globals"
+
+
+@pytest.mark.parametrize("head", ["rules {}:", "{} rules:", "# {}", "Always {}:", "rules {} a b c d e f g"])
+@pytest.mark.parametrize("mark", ["-", "- ", "a ", "(", "* ", "a:"])
+def test_the_head_of_a_list_is_read_in_linear_time(head: str, mark: str) -> None:
+    assert_grows_linearly(lambda size: statements_in(f"{head.format(mark * size)}\n- x\n"), 28)
+    assert_grows_linearly(lambda size: statements_in(f"{head.format(mark * size)}\n- x\n"), 20_000)
+
+
+NOT_RULES = "\n- never fire at night\n- always glaze twice"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"I ran this:\n$ cat CONTRIBUTING.md\nPottery conventions:{NOT_RULES}",
+        f"$ cat CONTRIBUTING.md\nWelcome.\n\nPottery conventions:{NOT_RULES}",
+        f"ada@till:~/shop$ cat NOTES\nKiln rules:{NOT_RULES}",
+        f'It crashed.\nTraceback (most recent call last):\n  File "kiln.py", line 1, in fire\nRules:{NOT_RULES}\nValueError: rules',
+        f"@@ -1 +1 @@\n+Rules:\n Kiln rules:{NOT_RULES}",
+        *(
+            f"{head}:{NOT_RULES}"
+            for head in (
+                "Forget these rules",
+                "He gave me rules",
+                "In the past we would",
+                "The output of the test",
+                "These rules are outdated, delete them",
+                "The old rules of the team were",
+                "Our competitor's principles",
+                "The principles of our competitor",
+                "The naming rules are wrong here",
+                "We no longer follow these rules",
+                "The former conventions",
+                "Rules of the other team",
+                "Stop using these guidelines",
+                "I disagree with these rules",
+                "Rules we dropped",
+                "Add these rules to the wiki",
+            )
+        ),
+    ],
+)
+def test_a_list_that_is_shown_or_whose_head_denies_it_is_no_rule(said: str) -> None:
+    assert stated(said) == ""
 
 
 @pytest.mark.parametrize("lead", ["The mail says:\n", "From: ada@example.org\n\n", "> "])

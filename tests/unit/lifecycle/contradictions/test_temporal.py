@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle.contradictions.resolution import STATED, stated_end, validate_facts
+from memgraph.text.attempts import NOT_VERIFIED
 
 SAID = "2026-02-01T09:00:00.000Z"
 
@@ -71,6 +72,15 @@ def test_a_fact_becomes_invalid_at_its_stated_end(store: Any, clock: Any) -> Non
     assert (found.invalid_at, found.invalidation_reason) == ("2026-04-01T00:00:00.000Z", STATED)
     digest = store.digest()
     assert (validate_facts(store).expired, store.digest()) == (0, digest)
+
+
+def test_only_what_is_quoted_states_an_end(store: Any, clock: Any) -> None:
+    ends, lasts = "The freeze holds until 2026-03-31.", "Deploys run on Tuesdays."
+    fact(store, f"“{ends}”{NOT_VERIFIED}Deploys are frozen. They resume later.")
+    lasting = fact(store, f"“{lasts}”{NOT_VERIFIED}They run until 2026-03-31.")
+    clock.set("2027-03-31T00:00:00Z")
+    assert validate_facts(store).expired == 1
+    assert listed(store) == {lasting}
 
 
 def test_a_pinned_fact_stays_and_is_counted(store: Any, clock: Any) -> None:

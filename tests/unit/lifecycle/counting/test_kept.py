@@ -63,6 +63,14 @@ def test_a_rule_is_made_with_its_evidence_and_brought_up_to_date(store: Store, h
 
 
 @pytest.mark.embedded
+def test_rules_of_one_kind_have_one_reason(store: Store, tmp_path: Path) -> None:
+    read(store, tmp_path, [PAIR] * 6 + [["jug.py", "test_jug.py"]] * 9)
+    count_records(store)
+    (row,) = store.query("memories_by_reason")
+    assert (row["reason"], row["memories"] > 2, row["recalled"]) == ("counted over the commits of the history", True, 0)
+
+
+@pytest.mark.embedded
 def test_a_rule_is_nobodys_lesson_and_its_beginning_is_not_told(store: Store, history: Path) -> None:
     rules = [row for row in store.query("generalisations") if row["content"].startswith("Who changes cup.py")]
     assert [(row["first_at"], row["last_at"][:10]) for row in rules] == [(None, "2026-01-06")]

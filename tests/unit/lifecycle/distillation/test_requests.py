@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 from memgraph.extraction.readers import SavedGitLogReader
-from memgraph.lifecycle import find_contradictions, ingest, sleep
+from memgraph.lifecycle import find_contradictions, ingest, orders, sleep
 from memgraph.lifecycle.answers import answer_order
-from memgraph.lifecycle.orders import MAX_EXCERPT_CHARS, excerpt_of, work_orders
+from memgraph.lifecycle.orders import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of, work_orders
 from memgraph.model.events.records import BuildConsolidated
 from tests.unit.lifecycle.distillation.stories import episode, failure, fix, statement
 
@@ -27,8 +28,8 @@ def test_a_failure_that_returned_is_asked_about_once(store: Any, ordered: Any) -
     [order] = ordered()
     assert (order.kind, order.project_id, order.state, order.value) == ("returned failure", "shop", "open", 0.75)
     assert "what fixed it for good" in order.question
-    assert order.excerpt.startswith("[1]\n2026-01-01, negative\nThe import failed: lock of the import queue")
-    assert "[3]\n2026-01-03, negative\nThe nightly import failed again" in order.excerpt
+    assert order.excerpt.startswith("[1]\n2026-01-01, negative\n The import failed: lock of the import queue")
+    assert "[3]\n2026-01-03, negative\n The nightly import failed again" in order.excerpt
     assert len(order.subject_ids) == 3
     assert order.source_at == "2026-01-03T00:00:00.000Z"
     assert asked(store) == [order]
@@ -207,6 +208,19 @@ def test_communities_leave_room_for_what_is_worth_more(open_store: Any, clock: A
         clock.advance(days=1)
         sleep(store, phases=LEARNING)
         assert len(work_orders(store)) == 3, "the other community had to wait"
+
+
+def test_communities_that_have_to_wait_take_no_room_of_what_is_worth_less(
+    open_store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def valuable(*given: Any) -> list[orders.Subject]:
+        return [replace(one, value=0.95) for one in communities_without_lesson(*given)]
+
+    monkeypatch.setattr(orders, "communities_without_lesson", valuable)
+    with open_store(distil_orders_a_day=2) as store:
+        store.insert_memories([*unlike("shop"), *unlike("other"), failure(1), fix(2), failure(3)])
+        sleep(store, phases=LEARNING)
+        assert [order.kind for order in work_orders(store)] == ["community", "returned failure"]
 
 
 def test_an_order_is_withheld_while_a_memory_is_hidden(store: Any, ordered: Any) -> None:

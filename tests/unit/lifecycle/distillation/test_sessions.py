@@ -106,7 +106,9 @@ def turn(number: int, action: str, context: str = "") -> dict[str, str]:
 def test_a_short_answer_stands_with_the_whole_question_and_its_choices(ingested: Any) -> None:
     said = [turn(1, "2", f"{'Some words on glazes. ' * 120}\n\n{QUESTION}")]
     [order] = ingested([session("long", 40, user_interventions=said)])
-    assert "user_did: 2\ncontext: Which colour?\n1. Ochre\n2. Rust, because the clay is red\n3. Slate" in order.excerpt
+    assert (
+        "user_did: 2\ncontext: Which colour?\n 1. Ochre\n 2. Rust, because the clay is red\n 3. Slate" in order.excerpt
+    )
     assert "Some words" not in order.excerpt
 
 

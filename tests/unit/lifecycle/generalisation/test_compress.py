@@ -18,11 +18,11 @@ from memgraph.lifecycle import lessons as compressing
 from memgraph.lifecycle import reconcile as reconciling
 from memgraph.lifecycle import run as runner
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.lessons import compress
+from memgraph.lifecycle.lessons import builds_since, compress
 from memgraph.lifecycle.procedures import learn_procedures
 from memgraph.lifecycle.run import last_run
 from memgraph.model.events.memories import MemoryDeleted
-from memgraph.model.events.records import COMPRESSION, FADED, DecayApplied
+from memgraph.model.events.records import COMPRESSION, FADED, BuildConsolidated, DecayApplied
 from memgraph.model.events.registry import attempt_in
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
@@ -567,6 +567,39 @@ def test_a_run_remembers_how_far_it_has_looked_while_others_write(
 
     monkeypatch.setattr(compressing, "reconcile", beside)
     assert [run(store).episodes for _ in range(3)] == [2, 1, 0], "the second looks only at what others wrote"
+
+
+def test_builds_that_are_consolidated_while_a_run_reads_wait_for_the_next(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def consolidate(*names: str) -> None:
+        said = {
+            "project_id": "shop",
+            "log_sha256": "ef" * 32,
+            "outcome": "partial",
+            "task_count": 1,
+            "extractor": "rules",
+        }
+        times = dict.fromkeys(("started_at", "completed_at", "consolidated_at"), store.now())
+        given = {**said, **times, "complete": True, "extracted": 1, "merged": 0}
+        store.commit("global", [BuildConsolidated.parse({**given, "build_id": name}) for name in names])
+
+    learn(store, 1, 2)
+    consolidate("b1", "b2")
+    reconciled = compressing.reconcile
+
+    def beside(*args: Any, **given: Any) -> Any:
+        monkeypatch.setattr(compressing, "reconcile", reconciled)
+        store.insert_memory(episode(9, "smtp", project_id="elsewhere"))
+        consolidate("b9", "b10", "b10")
+        return reconciled(*args, **given)
+
+    monkeypatch.setattr(compressing, "reconcile", beside)
+    assert (builds_since(store.reader), run(store).episodes, builds_since(store.reader)) == (2, 2, 2)
+    digest = store.digest()
+    store.rebuild()
+    assert (store.digest(), builds_since(store.reader)) == (digest, 2)
+    assert (run(store).episodes, builds_since(store.reader)) == (1, 0)
 
 
 def test_a_run_that_finds_nothing_to_do_is_recorded_only_if_it_has_read_much(store: Store) -> None:

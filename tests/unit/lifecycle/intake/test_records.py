@@ -268,14 +268,15 @@ def test_a_turn_of_which_one_sentence_is_a_memory_is_kept_beside_it(store: Any) 
     assert records[0].reason == "it was said in a session"
 
 
-def test_a_long_turn_is_kept_in_parts(store: Any) -> None:
-    sentences = [f"Boat number {n} is to be moored at the {n}th post." for n in range(40)]
+@pytest.mark.parametrize(("count", "length", "parts"), [(40, 0, 3), (34, 58, 34)])
+def test_a_long_turn_is_kept_in_parts(store: Any, count: int, length: int, parts: int) -> None:
+    sentences = [f"Boat number {n} is to be moored at the {n}th post{length * ' of oak'}." for n in range(count)]
     turn = {"timestamp": "2026-01-01T00:10:00Z", "action": " ".join(sentences), "context": ""}
     ConsolidationPipeline(store).consolidate(
         BuildEventLog.parse({**session().model_dump(), "user_interventions": [turn]})
     )
     told = [one.content for one in store.every_memory() if one.content.startswith("The user said: ")]
-    assert len(told) == 3
+    assert len(told) == parts
     assert all(len(one) <= 800 for one in told)
     assert all(any(sentence in one for one in told) for sentence in sentences)
 

@@ -201,6 +201,7 @@ class TestWithdrawn:
 
     def test_it_lapses_with_too_little_evidence_and_returns_with_it(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
+        store.update_memory(proposed.id, cues=["a refund fails"])
         before = store.get_memory(proposed.id)
         store.suppress(before.supporting_memory_ids[0])
         assert learn_procedures(store).retired == 1

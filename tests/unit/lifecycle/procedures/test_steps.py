@@ -85,7 +85,12 @@ def test_most_inputs_follow_the_common_way(drawn: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told_as"), [("2. Tag the release.", "Tag the release"), ("run `ls .`", "run `ls .`"), ("ls .", "ls .")]
+    ("written", "told_as"),
+    [
+        ("2. Tag the release.", "Tag the release"),
+        ("Run `make`;", "Run `make`"),
+        *((own, own) for own in ("run `ls .`", "ls .", "cd ..", "rm -f {} \\;", "cp -r build/.", "git diff HEAD..")),
+    ],
 )
 def test_a_step_is_rendered_without_number_and_full_stop(written: str, told_as: str) -> None:
     assert step_of(written).text == told_as

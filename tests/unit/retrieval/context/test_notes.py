@@ -295,6 +295,10 @@ def test_a_rule_is_one_also_where_it_is_quoted() -> None:
     told = notes(SemanticMemory(id=IDS[0], content=kept), SemanticMemory(id=IDS[1], content=plain)).splitlines()
     assert told[2:4] == ["## What to avoid", f"- Rule: {kept}"]
     assert f"- Fact: {plain}" in told
+    found = SemanticMemory(id=IDS[2], content="Never listens for a second key.", source="work order")
+    wished = SemanticMemory(id=IDS[3], content="The user: “ask me first”", source="work order", category="instruction")
+    assert "- Fact: Never listens for a second key." in notes(found), "an agent's finding in the words of a rule"
+    assert "- Rule: The user: “ask me first”" in notes(wished)
 
 
 def test_a_constraint_is_a_rule_in_whatever_words() -> None:

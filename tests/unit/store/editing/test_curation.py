@@ -158,6 +158,28 @@ def test_a_merge_unites_what_the_memories_have_and_keeps_the_texts_readable(
     assert store.digest() == digest
 
 
+def test_cues_are_united_by_a_merge_and_go_with_their_text(memory: MemGraph, fact: str, other: str) -> None:
+    store = memory.store
+
+    def cues() -> list[str]:
+        return list(store.get_memory(fact).cues)
+
+    store.update_memory(fact, cues=["a", "b", "c"])
+    store.update_memory(other, cues=["b", "d", "e", "f"])
+    memory.curation.merge([fact, other])
+    assert cues() == ["a", "b", "c", "d", "e"]
+    memory.curation.edit(fact, {"title": "Day"})
+    assert cues() == ["a", "b", "c", "d", "e"]
+    memory.curation.edit(fact, {"content": "Deploy on Fridays", "cues": ["a", "b", "c", "d", "e"]})
+    assert cues() == ["a", "b", "c", "d", "e"], "they were given with the text"
+    memory.curation.edit(fact, {"cues": ["a"]})
+    assert cues() == ["a"]
+    store.update_memory(fact, content="Deploy on Mondays")
+    assert cues() == []
+    with pytest.raises(InvalidInputError, match="cues"):
+        memory.curation.edit(fact, {"cues": ["x"] * 6})
+
+
 def test_a_merge_refuses_one_memory_a_circle_and_different_tasks(memory: MemGraph, fact: str, other: str) -> None:
     with pytest.raises(InvalidInputError, match="at least two"):
         memory.curation.merge([fact, fact])

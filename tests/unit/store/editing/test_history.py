@@ -51,6 +51,8 @@ def test_links_evidence_recalls_and_outcomes_are_events_of_a_memory(memory: MemG
     store.link(one, "SUPERSEDES", other, reason="newer")
     store.unlink(one, "SUPERSEDES", other)
     result = memory.recall("import failed")
+    store.flush()
+    assert not any("used" in entry.what for entry in memory.curation.history(one)), "a recall is no use"
     memory.record_outcome(result.query_id, "success", used=[one])
     store.flush()
     said = [entry.what for entry in memory.curation.history(one)]

@@ -16,7 +16,7 @@ from memgraph.fold.records import CLEARED
 from memgraph.graph.schema import tables
 from memgraph.model.events.store import StoreReset
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.store import states as resetting
+from memgraph.store import states
 
 OF_MEMORIES = {
     *"Memory Practice Project Session Tag Entity File CHANGED RENAMED Commit OF_COMMIT REVERTS MENDS Person AUTHORED_BY".split(),
@@ -75,7 +75,7 @@ def test_every_table_says_what_a_reset_does_with_it() -> None:
     assert declared == tables().keys(), "a new table needs its place in memgraph/fold/records.py"
     assert not set(CLEARED) & OF_MEMORIES
     nodes = {name for name in CLEARED if tables()[name].ends is None}
-    assert nodes == resetting._KINDS.keys(), "what is removed is listed by its name"
+    assert nodes == states._KINDS.keys(), "what is removed is listed by its name"
 
 
 def test_a_promoted_text_stays_and_a_kept_one_goes(memory: MemGraph) -> None:
@@ -254,7 +254,7 @@ def test_only_the_store_writes_the_event(store: Any) -> None:
 
 
 def test_more_memories_than_one_event_names(memory: MemGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resetting, "MOST_IDS", 2)
+    monkeypatch.setattr(states, "MOST_IDS", 2)
     seq = memory.store.reader.index.offset.seq
     memory.maintenance.reset("all")
     events = [event for event in memory.store.reader.events_after(seq) if event.type == "store.reset"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta, timezone
@@ -439,6 +440,19 @@ def test_concurrent_creations_of_a_view_do_not_interfere(tmp_path: Path) -> None
     assert names(past) == ["key"]
     for lease in leases:
         lease.release()
+
+
+def test_a_kept_view_whose_rows_cannot_be_cleared_is_made_anew(tmp_path: Path) -> None:
+    with opened(tmp_path, FakeClock(TODAY)) as store:
+        store.insert_memory({"type": "episodic", "content": "the cache was cold"})
+        store.at(TODAY).close()
+    [kept] = (tmp_path / "store" / "past").glob("*/memgraph.db")
+    with sqlite3.connect(kept) as database:
+        database.execute("UPDATE state SET body = '{'")
+        database.execute("CREATE TRIGGER kept BEFORE DELETE ON node BEGIN SELECT RAISE(IGNORE); END")
+    database.close()
+    with opened(tmp_path, FakeClock(TODAY)) as store, store.at(TODAY) as past:
+        assert past.cypher("MATCH (m:Memory) RETURN m.content AS content") == [{"content": "the cache was cold"}]
 
 
 def test_a_view_removed_while_open_raises_an_error(tmp_path: Path) -> None:

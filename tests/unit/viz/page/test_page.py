@@ -241,6 +241,14 @@ def test_the_sentence_says_how_failures_and_attempts_went(data):
     )
 
 
+def test_the_sentence_says_why_the_outcome_of_commits_is_unknown(data):
+    (first, *others) = data.memories
+    commit = first.model_copy(update={"source": "git", "outcome": "positive"})
+    why = " 1 is a commit, shown with unknown outcome: a commit says only that it was made."
+    assert why in sentence_of(dataclasses.replace(data, memories=[commit, *others]))
+    assert "commit" not in sentence_of(data)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("chars", [250, 800])
 def test_twenty_thousand_memories_take_at_most_four_megabytes(store, data, chars):
