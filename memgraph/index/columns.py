@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from memgraph.model.memory import RECORD_SOURCES, TrustClass
+from memgraph.model.results.learning import COUNTING_SOURCE
 from memgraph.model.results.retrieval import Authority
 
 TIERS = ("public", "sensitive", "private")
@@ -45,6 +46,7 @@ COLUMN_TYPES: dict[str, Any] = {
     "is_session_bound": np.bool_,
     "is_saved": np.bool_,
     "is_record": np.bool_,
+    "is_counted": np.bool_,
     "type": np.int8,
     "outcome": np.int8,
     "tier": np.int8,
@@ -89,4 +91,5 @@ def columns_of_source(row: Mapping[str, Any]) -> dict[str, Any]:
         "is_session_bound": source in SESSION_SOURCES and row.get("session_id") is not None,
         "is_saved": source in SAVED_SOURCES,
         "is_record": source in RECORD_SOURCES,
+        "is_counted": source == COUNTING_SOURCE,
     }

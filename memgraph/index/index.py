@@ -23,7 +23,7 @@ from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import SUMMARY_CHARS
 
-INDEX_VERSION = 8
+INDEX_VERSION = 9
 """Version of the snapshot's layout."""
 RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
 """Weight of a link's pair: positive at its source, negative at its target."""

@@ -50,16 +50,17 @@ def naming(search: Search) -> Counts:
     Names are the annotated ones, under any of their aliases, and those found in the text: a name is often learned after
     the text that uses it was written. A name that several memories are about is less specific: its gain is divided by
     the square root of their number or, for a single word, of the number of texts that contain it: "run" is rarely a
-    name. What a task itself names comes first, if a seed is about it: a hop leads no higher than the memories about that, the
-    best as many as there may be seeds.
+    name. What a task itself names comes first, if a seed is about it: a hop raises what is counted of other things no higher than the
+    memories about that, the best as many as there may be seeds.
     """
     seeds, scores = _seeds(search, search.config.mention_seeds), search.scores
     named = np.concatenate([added.slots for added in search.added if added.part == "named"] or [search.slots[:0]])
     is_asked = not search.is_question and bool(np.isin(seeds, named).any())
     first = best(search.index, scores, named, search.config.mention_seeds) if is_asked else []
-    highest, own = float(scores[first[-1]]) if first else np.inf, set(named.tolist())
+    highest, counted = float(scores[first[-1]]) if first else np.inf, search.index.column("is_counted").copy()
+    counted[named] = False
     gains = (
-        Gain(slot, value if slot in own else min(value, highest - float(scores[slot])), seed, "MENTIONS")
+        Gain(slot, min(value, highest - float(scores[slot])) if counted[slot] else value, seed, "MENTIONS")
         for seed in seeds
         for slot, value in _named_by(search, seed)
     )

@@ -175,7 +175,8 @@ def test_what_a_task_names_comes_before_what_its_memories_mention(store: Any, re
     def keep(one: str, other: str, number: int) -> None:
         entities = [{"name": f"src/{name}.py", "kind": "file", "about": name == one} for name in (one, other)]
         content = rule.format(one, other, number, one)
-        store.insert_memory(memgraph.SemanticMemory(content=content, entities=entities, project_id="shop"))
+        fields = {"content": content, "entities": entities, "project_id": "shop", "source": "counting"}
+        store.insert_memory(memgraph.SemanticMemory.parse(fields))
 
     for number, other in enumerate(("safe", "exc", "safe", "exc"), 2):
         keep("coding", other, number)
@@ -187,6 +188,21 @@ def test_what_a_task_names_comes_before_what_its_memories_mention(store: Any, re
     assert all(content.startswith("Who changes src/coding.py") for content in first)
     asked = recalled("Who maintains what changes with src/coding.py?")
     assert asked[rule.format("safe", "coding", 5, "safe")].mention > 0
+
+
+def test_what_a_named_file_rests_on_is_found_over_it(store: Any, recalled: Any) -> None:
+    for content, name in (
+        ("src/coding.py saves each file through src/flock.py", "src/coding.py"),
+        ("src/coding.py: licence header of 2019", "src/coding.py"),
+        ("src/flock.py must not be used on network volumes, there saves go missing: fcntl instead", "src/flock.py"),
+    ):
+        entities = [{"name": name, "kind": "file", "about": True}]
+        store.insert_memory(
+            memgraph.SemanticMemory.parse({"content": content, "entities": entities, "project_id": "shop"})
+        )
+    store.insert_memories([episode(f"We eat at {hour}") for hour in range(10, 18)])
+
+    assert next(iter(recalled("saves go missing: repair src/coding.py"))).startswith("src/flock.py")
 
 
 def test_the_words_of_a_name_are_given_as_the_name_to_texts_with_all_of_it(store: Any, recalled: Any) -> None:
