@@ -25,8 +25,9 @@ NOT_VERIFIED = " In other words (not verified): "
 
 def stated(text: str) -> str:
     """Return what a text states as so: what is quoted of the user, or with a reading beside it, else all of it."""
-    quoted, marker, _ = text.partition(NOT_VERIFIED)
-    return quoted.removeprefix(BY_USER).strip("“”") if marker or text.startswith(f"{BY_USER}“") else text
+    quoted = text.partition(f"”{NOT_VERIFIED}")[0].removesuffix("”")
+    said = quoted.removeprefix(BY_USER)
+    return said[1:] if quoted != text and said.startswith("“") else text
 
 
 def without_lead(text: str, kinds: Iterable[str]) -> str:

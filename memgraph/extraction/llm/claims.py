@@ -142,7 +142,8 @@ class Claim(Model):
             wrong += [(name, text) for text, said in zip(texts, found, strict=True) if not said]
         wrong += [("event_date", self.event_date)] if self.event_date and not is_dated(self.event_date, known) else []
         wrong += [("agents", name) for name in self.agents if name.strip() and not is_named(name, known)]
-        wrong += [("is_rule", self.text)] if self.is_rule and not evidence.is_by_user else []
+        asks = all(one.rstrip().endswith("?") for one in evidence.sentences)
+        wrong += [("is_rule", self.text)] if self.is_rule and (asks or not evidence.is_by_user) else []
         for name, _ in wrong:
             if name != "tags":
                 changes[name] = type(self).model_fields[name].get_default(call_default_factory=True)
@@ -286,7 +287,10 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(r"(?P<head>[^\s.!?:][^\n.!?:]{0,200}:)[ \t]*(?:\n[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t][^\n]*)+")
-"""A list with the sentence before it: if that denies, all is one sentence."""
+"""A list with the sentence before it: if that prohibits, all is one sentence."""
+_PROHIBITS = re.compile(
+    r"\b(?:not|dont|never|no|avoid\w{0,3}|instead|forb[ia]\w{1,6}|prohibit\w{0,3})\b", re.IGNORECASE
+)
 _PLAIN_QUOTES = str.maketrans("“”", '""')
 """A quotation inside of another would end it."""
 
@@ -310,14 +314,13 @@ class Evidence(NamedTuple):
     """Whether nothing is quoted but what the user said."""
 
     def kept_for(self, text: str) -> str:
-        """Return what is kept of a statement: the quoted sentences that it stands in, as the source has them, else all of them and the statement."""
+        """Return what is kept of a statement: the quoted sentences, as the source has them, and the statement unless it stands in them."""
+        known = [f" {' '.join(_texts(one))} " for one in self.sentences]
         runs = [f" {' '.join(_texts(one))} " for one in _SENTENCE.split(text) if one.strip()]
-        known = {one: f" {' '.join(_texts(one))} " for one in self.sentences}
-        found = [next((one for one, words in known.items() if run in words), "") for run in runs]
-        is_copied = bool(found) and all(found)
-        said = _line(one.removeprefix("… ") for one in dict.fromkeys(found)) if is_copied else _line(self.sentences)
-        by, reading = BY_USER if self.is_by_user else "", "" if is_copied else f"{NOT_VERIFIED}{text}"
-        return f"{by}“{said}”{reading}" if by or reading else said
+        is_copied = bool(runs) and all(any(run in words for words in known) for run in runs)
+        said, by = _line(self.sentences), BY_USER if self.is_by_user else ""
+        is_bare = is_copied and not by and not said.startswith(BY_USER)
+        return said if is_bare else f"{by}“{said}”{'' if is_copied else f'{NOT_VERIFIED}{text}'}"
 
     def run(self, text: str) -> str:
         """Return a text as it stands in one of the sentences, between white space, quotation marks and punctuation; "" if it does not."""
@@ -343,7 +346,9 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
             missing.append(part)
         spans += [(words[found[0][0]].start, words[found[0][1] - 1].end) for found in places if found]
     records = _parts((_FRAME if _FRAME.search(source) else _PARAGRAPH).finditer(source), source, spans)
-    joined = _LIST.sub(lambda found: "-" * len(found[0]) if _denies(found["head"]) else found[0], source)
+    joined = _LIST.sub(
+        lambda found: "-" * len(found[0]) if _PROHIBITS.search(_spelled(found["head"])) else found[0], source
+    )
     sentences = tuple(one for one in _parts(_SENTENCE.finditer(joined), source, spans) if not _LABEL.fullmatch(one))
     labels = [found.start() for found in _FIELD.finditer(source)]
     ends = (place for first, last in spans for place in (first, last - 1))
@@ -369,7 +374,11 @@ def _line(sentences: Iterable[str]) -> str:
 
 
 def _denies(text: str) -> bool:
-    return _DENIES.search(expanded(text.replace("’", "'"))) is not None
+    return _DENIES.search(_spelled(text)) is not None
+
+
+def _spelled(text: str) -> str:
+    return expanded(text.replace("’", "'"))
 
 
 def _unsaid(text: str, evidence: Evidence, metadata: str) -> Iterator[str]:

@@ -182,7 +182,9 @@ def _is_directive(memory: StoredSemanticMemory, text: str) -> bool:
         return True
     if memory.category == "instruction" or (memory.correct_approach and not memory.incorrect_approach):
         return True
-    if memory.source == GENERALISED or (memory.source == WORK_ORDER_SOURCE and not memory.content.startswith(BY_USER)):
+    if memory.source == GENERALISED or (
+        memory.source == WORK_ORDER_SOURCE and not memory.content.startswith(f"{BY_USER}“")
+    ):
         return False  # what an agent found is no rule, whatever its words
     first = split_sentences(text, "part")[0]
     return first.casefold().split(" ")[0] in _DIRECTS or is_instruction(first)

@@ -52,6 +52,10 @@ def found(**changes: Any) -> dict[str, Any]:
     return memory | changes
 
 
+KEPT = "failure … Import the CSV … Error: byte order mark in line 1 of import.py"
+"""What is kept of it: all that it quotes, in the order of the log."""
+
+
 def reply(*memories: dict[str, Any], **more: Any) -> str:
     return json.dumps({"memories": list(memories), **more})
 
@@ -68,7 +72,7 @@ def test_a_reply_becomes_a_memory_that_says_where_it_comes_from() -> None:
     result, model = extracted(GOOD)
     [candidate] = result.candidates
     memory = candidate.memory
-    assert (memory.content, memory.outcome, memory.confidence) == (found()["content"], "negative", 0.8)
+    assert (memory.content, memory.outcome, memory.confidence) == (KEPT, "negative", 0.8)
     assert (memory.source_event_ids, memory.evidence_build_ids, memory.build_id) == (["b1/t1"], ["b1"], "b1")
     assert (memory.agents_involved, memory.occurred_at) == (["VENUS"], "2026-01-05T10:01:00.000Z")
     assert (memory.title, memory.files_involved, memory.trust_class) == ("src/import.py", ["src/import.py"], "agent")
@@ -159,7 +163,7 @@ def test_a_field_that_the_log_does_not_support_is_left_empty(field: str, said: A
 )
 def test_a_claim_that_the_log_does_not_support_is_dropped(wrong: dict[str, Any]) -> None:
     result, model = extracted(reply(found(), found(**wrong)))
-    assert [one.memory.content for one in result.candidates] == [found()["content"]]
+    assert [one.memory.content for one in result.candidates] == [KEPT]
     assert result.notice == "1 left out because the log does not support them"
     assert len(model.calls) == 1
     served, _ = extracted(reply(found(**wrong)))
@@ -188,7 +192,7 @@ def test_a_claim_in_other_words_is_kept_beside_those_of_the_log() -> None:
 )  # fmt: skip
 def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_the_rules_serve(wrong: str) -> None:
     result, model = extracted([wrong, GOOD])
-    assert [one.memory.content for one in result.candidates] == [found()["content"]]
+    assert [one.memory.content for one in result.candidates] == [KEPT]
     assert result.notice is None
     assert len(model.calls) == 2
     again = model.calls[1][0]
@@ -322,7 +326,7 @@ class TestInAStore:
         store = open_store(extractor="ollama", ollama_host=server.host, ollama_model="m", ollama_context_tokens=4096)
         result = ConsolidationPipeline(store).consolidate(build())
         [memory] = store.get_all_memories()
-        assert (memory.content, result.new_memory_ids) == (found()["content"], [memory.id])
+        assert (memory.content, result.new_memory_ids) == (KEPT, [memory.id])
         assert (result.usage.calls, result.usage.prompt_tokens, result.notice) == (1, 100, None)
         assert server.chats[0]["options"]["num_ctx"] == 4096
         assert server.chats[0]["format"] == reply_schema(8)
