@@ -45,7 +45,7 @@ def test_a_memory_that_was_lowered_to_public_has_a_history_and_a_private_one_non
     memory.recall("the plan")  # by an unnamed agent, as is the view's, but who knows whether it is the same
     with memory.as_agent() as view:
         found = view.curation.history(secret)
-        assert [one.what for one in found] == ["added: “The plan for the week”", "pinned", "used"]
+        assert [one.what for one in found] == ["added: “The plan for the week”", "pinned", "accessed"]
         origin = view.curation.why(secret)
         assert origin.made is not None
         assert origin.made.event == found[0].event
