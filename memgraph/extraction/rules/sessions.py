@@ -52,12 +52,12 @@ _ASKS_TO_SHOW = re.compile(
 )
 """A question after what is seen now."""
 _APPROVES = re.compile(
-    r"(?!.*(?:\b(?:but|except|however|instead|not|no|never|only|rather|first|before|without|change|use|also|should|must)\b|n['’]t\b))"
-    r"\W*(?:(?:the |your |this )?plan |it |that |this )?(?:is |looks |sounds )?(?:amazing|awesome|excellent|fantastic|great|good|nice|perfect|wonderful|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|"
-    r"go (?:ahead|on|for it)|proceed|continue|implement (?:it|this|that|the plan)|do (?:it|this|that))\b.{0,60}",
-    re.IGNORECASE | re.DOTALL,
+    r"\W*(?:(?:the|your|this|that|it|its|it['’]s|that['’]s|plans?|i|we|you|me|all|is|looks?|sounds?|like|love|very|so|really|just|and|then|now|please|pls|to|for|with|as|"
+    r"amazing|awesome|excellent|exactly|fantastic|great|good|nice|perfect|wonderful|cool|right|correct|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|thanks?|thank|much|"
+    r"go|ahead|on|let['’]s|start|proceed|continue|implement(?:ing|ation)?|do|did|ship|planned|proposed|suggested|described)\b\W*)+",
+    re.IGNORECASE,
 )
-"""Words with which a call is refused that approve of what it does, and object to nothing."""
+"""Words with which a call is refused that only approve: whatever else is said tells how to do it."""
 _ASKS_FOR_ANSWERS = re.compile(r"\b(?:answers?|let me know|questions?|once (?:i|you))\b", re.IGNORECASE)
 _GREETS = re.compile(
     r"[^\w\ufffc]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank you|sure|yes|great|good|(?:(?:here are )?(?:my|the) )?answers)\b[^\w\ufffc]*){0,4}",
