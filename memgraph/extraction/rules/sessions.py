@@ -60,10 +60,12 @@ _APPROVES = re.compile(
 """Words with which a call is refused that only approve: whatever else is said tells how to do it."""
 _ASKS_FOR_ANSWERS = re.compile(r"\b(?:answers?|let me know|questions?|once (?:i|you))\b", re.IGNORECASE)
 _GREETS = re.compile(
-    r"[^\w\ufffc]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank you|sure|yes|great|good|(?:(?:here are )?(?:my|the) )?answers)\b[^\w\ufffc]*){0,4}",
+    r"[^\w\ufffc`~>\"]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank|you|for|asking|sure|yes|great|good|nice|cool|fair|perfect|fine|sounds?|looks?|makes|sense|got|it|all|right|no|problem|so|and|"
+    r"here|s|let|me|above|below|inline|are|is|go|goes|as|follows|in|order|what|i|think|see|my|our|the|some|short|quick|to|on|your|these|those|questions?|points?|answers?|answering|repl(?:y|ies)|responses?|thoughts|decisions|choices|comments)\b"
+    r"[^\w\ufffc`~>\"]*){0,10}",
     re.IGNORECASE,
 )
-"""What may stand before answers that begin a turn; not the mark of what is pasted."""
+"""What may stand before answers that begin a turn: no word that names anything, and no mark of what is quoted."""
 _OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -140,10 +142,10 @@ def _answers(said: UserIntervention) -> Iterator[tuple[str, str, str]]:
         for number, text in _closing_questions(said.context):
             if "?" in text and not _ASKS_TO_SHOW.match(question := " ".join(text.replace("**", "").split())):
                 asked_as[number].append(question)
-        own = own_text(said.action) if len(asked_as) > 1 else ""
-        first = _NUMBERED.search(own)
-        begins = first and _GREETS.fullmatch(own[: first.start()])
-        told = _NUMBERED.findall(own) if begins else ()
+        first = _NUMBERED.search(said.action) if len(asked_as) > 1 else None
+        begins = first and _GREETS.fullmatch(said.action[: first.start()])
+        own = own_text(said.action[first.start() :]) if first and begins else ""  # without a head no list is set aside
+        told = () if own.lstrip().startswith("\ufffc") else _NUMBERED.findall(own)
         numbered = [(asked_as[number], " ".join(text.split())) for number, text in told]
         pairs = [(asked[0], answer) for asked, answer in numbered if len(asked) == 1 and answer[-1] not in "?:"]
         for question, answer in pairs if len(pairs) > 1 else ():
