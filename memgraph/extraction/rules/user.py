@@ -264,10 +264,11 @@ _OF_OWN = re.compile(
     re.IGNORECASE,
 )
 """Where the user says something, or where it depends on what somebody says."""
+_OURS = r"(?:project|repo(?:sitory)?|code ?base|team|company|house|here)"
 _ATTRIBUTED = re.compile(
     rf"\b{_SAYS}\b|\w+s\s(?:say|claim|suggest|recommend|insist|advise|warn)\b(?!\s(?:why|what|how)\b)|\bthey\s(?:say|claim|want|insist|suggest|recommend|tell)\b|"
     r"\b(?:i|we)\s(?:\w+\s)?(?:read|heard|saw|found)\s(?:\w+\s){0,2}that\b|\b(?:dis)?agree\b|^from\s(?!now\b|here\b|\w+\son\b)|\b(?:according\sto|as\sper|in\sthe\swords\sof|quoting|citing)\s(?!our\b|my\b)|^(?:per|via)\s(?!our\b|my\b)\S|"
-    r"(?:\b(?:his|her|their)|(?<!\bour )\b(?!(?:project|repo|team|company|house)\b)\w+['’]s)\s(?:\w+\s){0,2}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
+    rf"(?:\b(?:his|her|their)|(?<!\bour )\b(?!{_OURS}\b)\w+['’]s)\s(?:\w+\s){{0,2}}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
     re.IGNORECASE,
 )
 _INTRODUCES = re.compile(
@@ -471,15 +472,15 @@ _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
 _RULES = re.compile(
     r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?\(?"
-    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|to|and|or|as|you|apply|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep))\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
+    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|by|to|and|or|as|you|apply|from now|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep|need|agreed))\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
     r"(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe)\b(?:\s+\S+){0,5})?\W*)",
     re.IGNORECASE,
 )
 """Head of a list that says that its items are rules."""
 _NAMES_RULES = re.compile(r"\b(?:rules?|constraints?|conventions?|guidelines|principles)\b", re.IGNORECASE)
-_ENFORCED = re.compile(r"\b(?:do not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
+_ENFORCED = re.compile(r"\b(?:not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
 _NOT_IN_FORCE = re.compile(
-    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|other|another|competitors?|was|were|had|did|gave|he|she|they|people|possible|proposed|suggested|legacy|past|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) \w+ed)\b",
+    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|(?<!for )other|another|competitors?|was|were|had|did|gave|he|she|they|people|possible|proposed|suggested|legacy|past|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) (?:disagreed|\w+(?<!e)ed))\b",
     re.IGNORECASE,
 )
 """What a head says of rules that are somebody else's or past."""
@@ -490,10 +491,13 @@ _BEGINS_A_RULE = re.compile(
 """What makes a rule of each item of a list."""
 _COMMAND = re.compile(r"\s*[$%]\s\S")
 _ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
-_REFUSED = re.compile(
-    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+_DENIES = r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite)\b|n['’]t\b"
+_REFUSED = re.compile(rf"{_DENIES}|\b(?:by|from(?! now\b| here\b)|their|his|her|its)\b|\w['’]s\b", re.IGNORECASE)
+_REFUSED_HEAD = re.compile(
+    rf"{_DENIES}|\b(?:from(?! now\b| here\b)|their|his|her|\w+(?:ed|en) by|by (?:the|an?)|(?-i:by [A-Z][a-z]\w*)|(?!{_OURS}\b)\w+['’]s)\b",
     re.IGNORECASE,
 )
+"""What a head of rules denies, or whose they are."""
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 
 
@@ -593,9 +597,8 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
         return None
     are_rules: object
     if _NAMES_RULES.search(told):
-        are_rules = not (_REFUSED.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)) and _RULES.fullmatch(
-            told
-        )
+        is_refused = _REFUSED_HEAD.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)
+        are_rules = not is_refused and _RULES.fullmatch(told)
     else:
         instruct = sum(_kind(f"{told} {item}") == "instruction" for item in items)
         are_rules = not _NOT_IN_FORCE.search(told) and (

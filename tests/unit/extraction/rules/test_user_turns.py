@@ -57,6 +57,25 @@ def test_a_list_of_rules_is_one_instruction_with_its_head(said: str, told: str) 
     assert (found.kind, found.text) == ("instruction", told)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Here are the rules you need to follow",
+        "Here's our rules",
+        "The rules we need",
+        "Rules we agreed on",
+        "Conventions by folder",
+        "The team's rules",
+        "Our team's conventions",
+        "Rules for other agents",
+        "Rules you must not break",
+        "Rules from now on",
+    ],
+)
+def test_a_head_may_say_whose_rules_they_are_and_where_they_hold(head: str) -> None:
+    assert stated(f"{head}:\n- Never mock the kiln") == f"{head}: Never mock the kiln"
+
+
 def test_a_long_list_of_rules_is_several_instructions_with_the_same_head() -> None:
     items = [f"Shelf {number} is for {'very ' * 12}tall vases." for number in range(12)]
     found = statements_in("\n- ".join(["Our rules:", *items]))
@@ -106,6 +125,13 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
                 "I disagree with these rules",
                 "Rules we dropped",
                 "Add these rules to the wiki",
+                "Rules we needed",
+                "Rules we disagreed with",
+                "Google's conventions",
+                "Our customer's constraints",
+                "Conventions from the wiki",
+                "Rules imposed by legal",
+                "Their conventions",
             )
         ),
     ],
