@@ -489,7 +489,8 @@ _BEGINS_A_RULE = re.compile(
     re.IGNORECASE,
 )
 """What makes a rule of each item of a list."""
-_COMMAND = re.compile(r"\s*[$%]\s\S")
+_COMMAND = re.compile(r"\s*[$%]\s(?!of\b)[A-Za-z~./](?!.*\w[.!?]\s*$)")
+_SHOWS_A_FILE = re.compile(r"\s*[$%]\s(?:sudo )?(?:cat|bat|less|more|head|tail|curl|man|type|gh|git show)\b")
 _ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
 _DENIES = r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite)\b|n['’]t\b"
 _REFUSED = re.compile(rf"{_DENIES}|\b(?:by|from(?! now\b| here\b)|their|his|her|its)\b|\w['’]s\b", re.IGNORECASE)
@@ -543,7 +544,7 @@ def _own_lines(lines: list[str]) -> list[str]:
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
-    kept, until, is_shell, is_output, read = [], "", False, False, 0
+    kept, until, is_shell, is_output, is_file, read = [], "", False, False, False, 0
     for place, line in enumerate(lines):
         if place < read:
             continue
@@ -551,12 +552,15 @@ def _own_lines(lines: list[str]) -> list[str]:
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         is_pasted = is_pasted or (is_shell and not _addresses(line))
-        is_output = is_output or is_shell or _COMMAND.match(line) is not None
+        if _COMMAND.match(line):
+            is_output, is_file = True, _SHOWS_A_FILE.match(line) is not None
         if not until and (listed := _list_at(lines, place)):
             part, read = listed
-            is_shown = is_pasted or is_hunk or is_output or place - 1 in pasted
+            is_shown = is_pasted or is_hunk or is_output or is_shell or place - 1 in pasted
             kept.append(f"\n{_ASIDE if is_shown else part}\n")
             continue
+        if line.strip() and not (before.strip() or is_pasted or _ITEM.match(line)):  # prose behind a blank line
+            is_output = is_output and is_file and not (line[0].islower() or _TROUBLE.search(line))
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until

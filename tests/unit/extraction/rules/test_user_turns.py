@@ -103,6 +103,9 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
     [
         f"I ran this:\n$ cat CONTRIBUTING.md\nPottery conventions:{NOT_RULES}",
         f"$ cat CONTRIBUTING.md\nWelcome.\n\nPottery conventions:{NOT_RULES}",
+        f"$ cat CONTRIBUTING.md\nWelcome.\n\nWe love pots, please read this.\n\nPottery conventions:{NOT_RULES}",
+        f"$ ./kiln --help\nusage: kiln\n\nKiln rules:{NOT_RULES}",
+        f"% kiln rules\n\nKiln rules:{NOT_RULES}",
         f"ada@till:~/shop$ cat NOTES\nKiln rules:{NOT_RULES}",
         f'It crashed.\nTraceback (most recent call last):\n  File "kiln.py", line 1, in fire\nRules:{NOT_RULES}\nValueError: rules',
         f"@@ -1 +1 @@\n+Rules:\n Kiln rules:{NOT_RULES}",
@@ -138,6 +141,22 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
 )
 def test_a_list_that_is_shown_or_whose_head_denies_it_is_no_rule(said: str) -> None:
     assert stated(said) == ""
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        "I ran\n\n$ npm test\n\nand it failed. For the future:",
+        "I ran\n\n$ npm test\n1 failed\n\nPlease fix it.",
+        "% npm test\n1 failed\n\nIt crashed again.",
+        "$ cat till.toml\n[till]\n\nand it still has no port.",
+        "$ 50 per month is the most we pay.",
+        "% of users matters.",
+        "% of users matters",
+    ],
+)
+def test_a_list_of_rules_behind_prose_below_a_command_is_read(lead: str) -> None:
+    assert "Rules: Never mock the kiln" in stated(f"{lead}\n\nRules:\n- Never mock the kiln")
 
 
 @pytest.mark.parametrize("lead", ["The mail says:\n", "From: ada@example.org\n\n", "> "])
