@@ -52,9 +52,9 @@ _ASKS_TO_SHOW = re.compile(
 )
 """A question after what is seen now."""
 _APPROVES = re.compile(
-    r"\W*(?:(?:the|your|this|that|it|its|it['’]s|that['’]s|plans?|i|we|you|me|all|is|looks?|sounds?|like|love|very|so|really|just|and|then|now|please|pls|to|for|with|as|"
-    r"amazing|awesome|excellent|exactly|fantastic|great|good|nice|perfect|wonderful|cool|right|correct|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|thanks?|thank|much|"
-    r"go|ahead|on|let['’]s|start|proceed|continue|implement(?:ing|ation)?|do|did|ship|planned|proposed|suggested|described)\b\W*)+",
+    r"\W*(?:(?:the|your|this|that|it|its|it['’]s|that['’]s|plans?|i|we|you|me|us|all|of|is|am|can|may|looks?|sounds?|like|love|happy|what|want(?:ed)?|works?|job|idea|approach|very|so|really|just|and|then|now|please|pls|to|for|with|as|"
+    r"absolutely|definitely|course|amazing|awesome|excellent|exactly|fantastic|great|good|nice|perfect|wonderful|cool|right|correct|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|thanks?|thank|much|"
+    r"go|ahead|on|let['’]?s?|start|proceed|continue|implement(?:ing|ation)?|do|did|ship|planned|proposed|suggested|described)\b\W*)+",
     re.IGNORECASE,
 )
 """Words with which a call is refused that only approve: whatever else is said tells how to do it."""

@@ -423,6 +423,7 @@ class TestTheUser:
             ("ok do it", False),
             ("The plan looks good, implement it.", False),
             ("Looks good to me, thanks. Let's go", False),
+            ("Great work, that is what I want. You can start", False),
             ("ok rename it to foo", True),
             ("Good, remove the cache", True),
             ("continue with plan B", True),
