@@ -472,7 +472,7 @@ _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
 _RULES = re.compile(
     r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?\(?"
-    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|by|to|and|or|as|you|apply|from now|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep|need|agreed))\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
+    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|by|to|and|or|as|you|apply|from now|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep|need|agreed)|i (?:need|want|expect) you)\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
     r"(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe)\b(?:\s+\S+){0,5})?\W*)",
     re.IGNORECASE,
 )

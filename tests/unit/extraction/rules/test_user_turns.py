@@ -63,6 +63,7 @@ def test_a_list_of_rules_is_one_instruction_with_its_head(said: str, told: str) 
         "Here are the rules you need to follow",
         "Here's our rules",
         "The rules we need",
+        "Rules I want you to follow",
         "Rules we agreed on",
         "Conventions by folder",
         "The team's rules",
