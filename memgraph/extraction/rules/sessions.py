@@ -52,18 +52,20 @@ _ASKS_TO_SHOW = re.compile(
 )
 """A question after what is seen now."""
 _APPROVES = re.compile(
-    r"(?!.*(?:\b(?:but|except|however|instead|not|no|never|only|rather|first|before|without|change|use|also|should|must)\b|n['’]t\b))"
-    r"\W*(?:(?:the |your |this )?plan |it |that |this )?(?:is |looks |sounds )?(?:amazing|awesome|excellent|fantastic|great|good|nice|perfect|wonderful|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|"
-    r"go (?:ahead|on|for it)|proceed|continue|implement (?:it|this|that|the plan)|do (?:it|this|that))\b.{0,60}",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Words with which a call is refused that approve of what it does, and object to nothing."""
-_ASKS_FOR_ANSWERS = re.compile(r"\b(?:answers?|let me know|questions?|once (?:i|you))\b", re.IGNORECASE)
-_GREETS = re.compile(
-    r"[^\w\ufffc]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank you|sure|yes|great|good|(?:(?:here are )?(?:my|the) )?answers)\b[^\w\ufffc]*){0,4}",
+    r"\W*(?:(?:the|your|this|that|it|its|it['’]s|that['’]s|plans?|i|we|you|me|us|all|of|is|am|can|may|looks?|sounds?|like|love|happy|what|want(?:ed)?|works?|job|idea|approach|very|so|really|just|and|then|now|please|pls|to|for|with|as|"
+    r"absolutely|definitely|course|amazing|awesome|excellent|exactly|fantastic|great|good|nice|perfect|wonderful|cool|right|correct|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|thanks?|thank|much|"
+    r"go|ahead|on|let['’]?s?|start|proceed|continue|implement(?:ing|ation)?|do|did|ship|planned|proposed|suggested|described)\b\W*)+",
     re.IGNORECASE,
 )
-"""What may stand before answers that begin a turn; not the mark of what is pasted."""
+"""Words with which a call is refused that only approve: whatever else is said tells how to do it."""
+_ASKS_FOR_ANSWERS = re.compile(r"\b(?:answers?|let me know|questions?|once (?:i|you))\b", re.IGNORECASE)
+_GREETS = re.compile(
+    r"[^\w\ufffc`~>\"]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank|you|for|asking|sure|yes|great|good|nice|cool|fair|perfect|fine|sounds?|looks?|makes|sense|got|it|all|right|no|problem|so|and|"
+    r"here|s|let|me|above|below|inline|are|is|go|goes|as|follows|in|order|what|i|think|see|my|our|the|some|short|quick|to|on|your|these|those|questions?|points?|answers?|answering|repl(?:y|ies)|responses?|thoughts|decisions|choices|comments)\b"
+    r"[^\w\ufffc`~>\"]*){0,10}",
+    re.IGNORECASE,
+)
+"""What may stand before answers that begin a turn: no word that names anything, and no mark of what is quoted."""
 _OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -140,10 +142,10 @@ def _answers(said: UserIntervention) -> Iterator[tuple[str, str, str]]:
         for number, text in _closing_questions(said.context):
             if "?" in text and not _ASKS_TO_SHOW.match(question := " ".join(text.replace("**", "").split())):
                 asked_as[number].append(question)
-        own = own_text(said.action) if len(asked_as) > 1 else ""
-        first = _NUMBERED.search(own)
-        begins = first and _GREETS.fullmatch(own[: first.start()])
-        told = _NUMBERED.findall(own) if begins else ()
+        first = _NUMBERED.search(said.action) if len(asked_as) > 1 else None
+        begins = first and _GREETS.fullmatch(said.action[: first.start()])
+        own = own_text(said.action[first.start() :]) if first and begins else ""  # without a head no list is set aside
+        told = () if own.lstrip().startswith("\ufffc") else _NUMBERED.findall(own)
         numbered = [(asked_as[number], " ".join(text.split())) for number, text in told]
         pairs = [(asked[0], answer) for asked, answer in numbered if len(asked) == 1 and answer[-1] not in "?:"]
         for question, answer in pairs if len(pairs) > 1 else ():

@@ -264,10 +264,11 @@ _OF_OWN = re.compile(
     re.IGNORECASE,
 )
 """Where the user says something, or where it depends on what somebody says."""
+_OURS = r"(?:project|repo(?:sitory)?|code ?base|team|company|house|here)"
 _ATTRIBUTED = re.compile(
     rf"\b{_SAYS}\b|\w+s\s(?:say|claim|suggest|recommend|insist|advise|warn)\b(?!\s(?:why|what|how)\b)|\bthey\s(?:say|claim|want|insist|suggest|recommend|tell)\b|"
     r"\b(?:i|we)\s(?:\w+\s)?(?:read|heard|saw|found)\s(?:\w+\s){0,2}that\b|\b(?:dis)?agree\b|^from\s(?!now\b|here\b|\w+\son\b)|\b(?:according\sto|as\sper|in\sthe\swords\sof|quoting|citing)\s(?!our\b|my\b)|^(?:per|via)\s(?!our\b|my\b)\S|"
-    r"(?:\b(?:his|her|their)|(?<!\bour )\b(?!(?:project|repo|team|company|house)\b)\w+['’]s)\s(?:\w+\s){0,2}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
+    rf"(?:\b(?:his|her|their)|(?<!\bour )\b(?!{_OURS}\b)\w+['’]s)\s(?:\w+\s){{0,2}}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
     re.IGNORECASE,
 )
 _INTRODUCES = re.compile(
@@ -471,15 +472,15 @@ _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
 _RULES = re.compile(
     r"(?!(?:please )?(?:add|implement|create|write|build|make|update|define|fix|check|review|explain|apply)\b)(?:\S+ ){0,7}?\(?"
-    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|to|and|or|as|you|apply|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep))\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
+    r"(?:(?:rules?|constraints?|conventions?|guidelines|principles)\b[^\s\w]*(?:\s+(?:(?:for|in|on|when|while|about|by|to|and|or|as|you|apply|from now|that (?:you|must|apply)|of (?:this|the|our|my)|we (?:follow|have|use|keep|need|agreed)|i (?:need|want|expect) you)\b|are(?: as follows| these| simple)?\W*$|[^\w\s])\S*(?:\s+\S+){0,5})?|"
     r"(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe)\b(?:\s+\S+){0,5})?\W*)",
     re.IGNORECASE,
 )
 """Head of a list that says that its items are rules."""
 _NAMES_RULES = re.compile(r"\b(?:rules?|constraints?|conventions?|guidelines|principles)\b", re.IGNORECASE)
-_ENFORCED = re.compile(r"\b(?:do not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
+_ENFORCED = re.compile(r"\b(?:not|don['’]t|never) (?:violate|break|ignore|forget|bypass|skip)\b", re.IGNORECASE)
 _NOT_IN_FORCE = re.compile(
-    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|other|another|competitors?|was|were|had|did|gave|he|she|they|people|possible|proposed|suggested|legacy|past|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) \w+ed)\b",
+    r"\b(?:old|older|former|previous|outdated|obsolete|deprecated|(?<!for )other|another|competitors?|was|were|had|did|gave|he|she|they|people|possible|proposed|suggested|legacy|past|longer|stop\w*|scrap|discard|skip|replace|broken|unclear|(?:i|we|you|they) (?:disagreed|\w+(?<!e)ed))\b",
     re.IGNORECASE,
 )
 """What a head says of rules that are somebody else's or past."""
@@ -488,12 +489,16 @@ _BEGINS_A_RULE = re.compile(
     re.IGNORECASE,
 )
 """What makes a rule of each item of a list."""
-_COMMAND = re.compile(r"\s*[$%]\s\S")
+_COMMAND = re.compile(r"\s*[$%]\s(?!of\b)[A-Za-z~./](?!.*\w[.!?]\s*$)")
+_SHOWS_A_FILE = re.compile(r"\s*[$%]\s(?:sudo )?(?:cat|bat|less|more|head|tail|curl|man|type|gh|git show)\b")
 _ONLY_WEIGHS = re.compile(r"\b(?:important|critical)\W*$", re.IGNORECASE)
-_REFUSED = re.compile(
-    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+_DENIES = r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite)\b|n['’]t\b"
+_REFUSED = re.compile(rf"{_DENIES}|\b(?:by|from(?! now\b| here\b)|their|his|her|its)\b|\w['’]s\b", re.IGNORECASE)
+_REFUSED_HEAD = re.compile(
+    rf"{_DENIES}|\b(?:from(?! now\b| here\b)|their|his|her|\w+(?:ed|en) by|by (?:the|an?)|(?-i:by [A-Z][a-z]\w*)|(?!{_OURS}\b)\w+['’]s)\b",
     re.IGNORECASE,
 )
+"""What a head of rules denies, or whose they are."""
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 
 
@@ -539,7 +544,7 @@ def _own_lines(lines: list[str]) -> list[str]:
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
-    kept, until, is_shell, is_output, read = [], "", False, False, 0
+    kept, until, is_shell, is_output, is_file, read = [], "", False, False, False, 0
     for place, line in enumerate(lines):
         if place < read:
             continue
@@ -547,12 +552,15 @@ def _own_lines(lines: list[str]) -> list[str]:
         is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
         is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         is_pasted = is_pasted or (is_shell and not _addresses(line))
-        is_output = is_output or is_shell or _COMMAND.match(line) is not None
+        if _COMMAND.match(line):
+            is_output, is_file = True, _SHOWS_A_FILE.match(line) is not None
         if not until and (listed := _list_at(lines, place)):
             part, read = listed
-            is_shown = is_pasted or is_hunk or is_output or place - 1 in pasted
+            is_shown = is_pasted or is_hunk or is_output or is_shell or place - 1 in pasted
             kept.append(f"\n{_ASIDE if is_shown else part}\n")
             continue
+        if line.strip() and not (before.strip() or is_pasted or _ITEM.match(line)):  # prose behind a blank line
+            is_output = is_output and is_file and not (line[0].islower() or _TROUBLE.search(line))
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
@@ -593,9 +601,8 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
         return None
     are_rules: object
     if _NAMES_RULES.search(told):
-        are_rules = not (_REFUSED.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)) and _RULES.fullmatch(
-            told
-        )
+        is_refused = _REFUSED_HEAD.search(_ENFORCED.sub("", told)) or _NOT_IN_FORCE.search(told)
+        are_rules = not is_refused and _RULES.fullmatch(told)
     else:
         instruct = sum(_kind(f"{told} {item}") == "instruction" for item in items)
         are_rules = not _NOT_IN_FORCE.search(told) and (

@@ -370,7 +370,12 @@ class TestTheUser:
         ("asked", "text"),
         [
             ("1. Which port?\n2. Cash?", "The README says:\n1. install\n2. run\nIs it right?"),
+            ("1. Which port?\n2. Cash?", "The answers of the README:\n1. install\n2. run\nIs it right?"),
+            ("1. Which port?\n2. Cash?", "My plan:\n1. install\n2. run"),
             ("1. Which port?\n2. Cash?", "```\n1. install\n2. run\n```"),
+            ("1. Which port?\n2. Cash?", "Answers:\n```\n1. install\n2. run\n```"),
+            ("1. Which port?\n2. Cash?", "Answers:\n\n```text\nok\n```\n1. install\n2. run\n"),
+            ("1. Which port?\n2. Cash?", "Answers:\n> 1. install\n> 2. run"),
             ("1. Which port?\n2. Cash?", "> 1. install\n> 2. run\n\nHm."),
             ("1. Which port?\n2. Cash?", "Now do this:\n1. Fix the login\n2. Add a test"),
             ("1. Which port?\n2. Cash?\n\nThe plan is in PLAN.md.\nI begin.", "1. Fix the login\n2. Add a test"),
@@ -381,7 +386,20 @@ class TestTheUser:
     def test_a_numbered_list_that_answers_nothing_is_no_answer(self, asked: str, text: str) -> None:
         assert not [one for one in found(session(said=[told(text, asked)])) if "answered" in one.memory.content]
 
-    @pytest.mark.parametrize("greeting", ["", "Hi,\n", "OK, thanks. Here are my answers:\n\n"])
+    @pytest.mark.parametrize(
+        "greeting",
+        [
+            "",
+            "Hi,\n",
+            "OK, thanks. Here are my answers:\n\n",
+            "Answers:\n",
+            "**Answers:**\n\n",
+            "My answers to your questions:\n",
+            "Ok, my answers below:\n",
+            "Good questions.\n",
+            "Sounds good\n",
+        ],
+    )
     def test_answers_may_begin_with_a_greeting(self, greeting: str) -> None:
         asked = "The plan:\n1. Move it.\n2. Ship it.\n\nBefore that:\n1. Which port?\n2. Cash?\n\nLet me know!"
         kept = [one.memory.content for one in found(session(said=[told(f"{greeting}1. 8080\n2. only cash", asked)]))]
@@ -404,6 +422,14 @@ class TestTheUser:
             ("Yes, go ahead", False),
             ("ok do it", False),
             ("The plan looks good, implement it.", False),
+            ("Looks good to me, thanks. Let's go", False),
+            ("Great work, that is what I want. You can start", False),
+            ("ok rename it to foo", True),
+            ("Good, remove the cache", True),
+            ("continue with plan B", True),
+            ("great, do it in postgres", True),
+            ("yes, in a new file", True),
+            ("looks good, keep the old API", True),
             ("Great, but drop the cache", True),
             ("Go and put the cache into its own file instead", True),
             ("ok use a migration", True),

@@ -57,6 +57,26 @@ def test_a_list_of_rules_is_one_instruction_with_its_head(said: str, told: str) 
     assert (found.kind, found.text) == ("instruction", told)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Here are the rules you need to follow",
+        "Here's our rules",
+        "The rules we need",
+        "Rules I want you to follow",
+        "Rules we agreed on",
+        "Conventions by folder",
+        "The team's rules",
+        "Our team's conventions",
+        "Rules for other agents",
+        "Rules you must not break",
+        "Rules from now on",
+    ],
+)
+def test_a_head_may_say_whose_rules_they_are_and_where_they_hold(head: str) -> None:
+    assert stated(f"{head}:\n- Never mock the kiln") == f"{head}: Never mock the kiln"
+
+
 def test_a_long_list_of_rules_is_several_instructions_with_the_same_head() -> None:
     items = [f"Shelf {number} is for {'very ' * 12}tall vases." for number in range(12)]
     found = statements_in("\n- ".join(["Our rules:", *items]))
@@ -84,6 +104,9 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
     [
         f"I ran this:\n$ cat CONTRIBUTING.md\nPottery conventions:{NOT_RULES}",
         f"$ cat CONTRIBUTING.md\nWelcome.\n\nPottery conventions:{NOT_RULES}",
+        f"$ cat CONTRIBUTING.md\nWelcome.\n\nWe love pots, please read this.\n\nPottery conventions:{NOT_RULES}",
+        f"$ ./kiln --help\nusage: kiln\n\nKiln rules:{NOT_RULES}",
+        f"% kiln rules\n\nKiln rules:{NOT_RULES}",
         f"ada@till:~/shop$ cat NOTES\nKiln rules:{NOT_RULES}",
         f'It crashed.\nTraceback (most recent call last):\n  File "kiln.py", line 1, in fire\nRules:{NOT_RULES}\nValueError: rules',
         f"@@ -1 +1 @@\n+Rules:\n Kiln rules:{NOT_RULES}",
@@ -106,12 +129,35 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
                 "I disagree with these rules",
                 "Rules we dropped",
                 "Add these rules to the wiki",
+                "Rules we needed",
+                "Rules we disagreed with",
+                "Google's conventions",
+                "Our customer's constraints",
+                "Conventions from the wiki",
+                "Rules imposed by legal",
+                "Their conventions",
             )
         ),
     ],
 )
 def test_a_list_that_is_shown_or_whose_head_denies_it_is_no_rule(said: str) -> None:
     assert stated(said) == ""
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        "I ran\n\n$ npm test\n\nand it failed. For the future:",
+        "I ran\n\n$ npm test\n1 failed\n\nPlease fix it.",
+        "% npm test\n1 failed\n\nIt crashed again.",
+        "$ cat till.toml\n[till]\n\nand it still has no port.",
+        "$ 50 per month is the most we pay.",
+        "% of users matters.",
+        "% of users matters",
+    ],
+)
+def test_a_list_of_rules_behind_prose_below_a_command_is_read(lead: str) -> None:
+    assert "Rules: Never mock the kiln" in stated(f"{lead}\n\nRules:\n- Never mock the kiln")
 
 
 @pytest.mark.parametrize("lead", ["The mail says:\n", "From: ada@example.org\n\n", "> "])
