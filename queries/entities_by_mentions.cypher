@@ -13,7 +13,8 @@
 // column: last_at TIMESTAMP: when one of these memories happened last, by the builds that reported it
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
-WITH m, x, e.name AS entity, CASE WHEN e.kind = 'commit' AND NOT regexp_matches(e.name, '^[0-9a-f]{7,40}$') THEN 'release' ELSE e.kind END AS kind
+WITH m, x, e.name AS entity, CASE WHEN e.kind = 'commit' AND (NOT regexp_matches(e.name, '^[0-9a-f]{7,64}$') OR regexp_matches(e.name, '^([0-9]{7,11}|[0-9]{13,39})$'))
+  THEN 'release' ELSE e.kind END AS kind
 WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND NOT m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR kind = $kind)

@@ -30,7 +30,7 @@ _PACKAGING = frozenset(
 _LOCKS = frozenset(
     "go.mod go.sum pipfile package-lock.json npm-shrinkwrap.json pnpm-lock.yaml deno.lock bun.lock bun.lockb yarn.lock gradle.lockfile "
     "pipfile.lock poetry.lock uv.lock pdm.lock pixi.lock cargo.lock gemfile.lock composer.lock mix.lock pubspec.lock podfile.lock "
-    "cartfile.resolved package.resolved packages.lock.json flake.lock".split()
+    "cartfile.resolved package.resolved packages.lock.json flake.lock chart.lock renv.lock symfony.lock rebar.lock conan.lock shard.lock".split()
 )
 """Files with nothing but dependencies."""
 _WORD = re.compile(r"[^\W_]+")

@@ -103,6 +103,17 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     ).stdout.replace("/", "")
 
 
+@pytest.mark.parametrize("first", ["R100\tlid\tlid/core.py", "A\tlid/lid"])
+def test_a_folder_is_all_its_files_also_if_one_has_or_had_its_name(run: Run, tmp_path: Path, first: str) -> None:
+    log = tmp_path / "shop.log"
+    head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    Turn it\n\n{}\n\n"
+    changes = ["M\tlid/rim.py", "A\tlid/rim.py", first, "M\tcup.py"]
+    log.write_text("".join(head.format(f"{n}" * 40, 9 - n, one) for n, one in enumerate(changes)) + log.read_text())
+    assert run("ingest", "git", log).exit_code == 0
+    for name in ("lid", "lid/"):
+        assert f"{name} is a folder: without merges, its files were changed by 3 commits" in run("about", name).stdout
+
+
 def test_a_name_of_several_files_is_refused_with_their_folders(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     head = "commit SHA\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-01 12:00:00 +0000\n\n    Close a lid\n\nA\ttop/lid.py\nA\tspare/lid.py\n\n"

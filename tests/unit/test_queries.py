@@ -707,6 +707,22 @@ def test_a_build_that_left_nothing_is_listed_beside_one_that_taught(tmp_path):
     assert rows == [("b2", 0, 0), ("b1", 1, 1)]
 
 
+def test_a_commit_is_told_from_a_release_by_its_form(tmp_path):
+    named = {
+        "20240115": "release",
+        "v1.0": "release",
+        "0123456": "release",
+        "1" * 12: "commit",
+        "1" * 40: "commit",
+        "a1" * 32: "commit",
+    }
+    entities = [{"name": one, "kind": "commit"} for one in named]
+    with AgentMemoryStore(given_folder(tmp_path), embedder=FakeEmbedder(dimension=64)) as store:
+        store.insert_memories([{"type": "episodic", "content": "Ship it", "entities": entities}], annotate=False)
+        store.flush()
+        assert {row["entity"]: row["kind"] for row in store.query("entities_by_mentions")} == named
+
+
 def test_every_query_has_an_answer_written_by_hand():
     assert {name for name, _, expected in ANSWERS if expected} == set(named_queries())
     assert len(named_queries()) >= 20

@@ -130,7 +130,9 @@ class Claim(Model):
         of_source: dict[str, Callable[[str], str]] = {
             "decision": partial(copied, source),
             "steps": lambda text: _NUMBER.sub("", copied(source, text)),
-            "alternatives": lambda text: said if _denies(said := copied(source, text)) else "",
+            "alternatives": lambda text: (
+                said if _denies(re.sub(r"(?i)\bwithout\b", "", said := copied(source, text))) else ""
+            ),
             "location": evidence.run,
             "trigger": evidence.run,
         }

@@ -484,21 +484,26 @@ class SavedGitLogReader(FileReader):
         has_content = False
         for line in map(without_ansi, text_lines(stream, _MAX_LINE_BYTES)):
             if match := _COMMIT.match(line):
-                saved.append(_Saved(match[1], parents=tuple(match[2].split())))
+                saved.append(_Saved(match[1], beside=tuple(match[2].split())))
             elif saved:
                 saved[-1].add(line)
             has_content = has_content or bool(line.strip())
         if has_content and not saved:
             problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
             raise SourceError(problem, path=self.path)
-        shas = sorted(one.sha for one in saved)
-        for one in saved:  # git shortens the parents of a merge
-            places = [(bisect_left(shas, parent), parent) for parent in one.parents]
-            one.parents = tuple(
-                shas[at] if at < len(shas) and shas[at].startswith(parent) else parent for at, parent in places
-            )
         first, last = (_date(saved[place].date) for place in (0, -1)) if saved else (None, None)
-        return saved if first and last and first < last else saved[::-1]
+        saved = saved if first and last and first < last else saved[::-1]
+        places = {one.sha: place for place, one in enumerate(saved)}
+        shas = sorted(places)
+
+        def whole(sha: str) -> str:  # git shortens the parents of a merge
+            at = bisect_left(shas, sha)
+            return shas[at] if at < len(shas) and shas[at].startswith(sha) else sha
+
+        for place, one in enumerate(saved):
+            beside = (sha for sha in map(whole, one.beside) if places.get(sha, -1) < place)  # what is newer is a child
+            one.parents = tuple(map(whole, one.parents)) or tuple(beside)
+        return saved
 
 
 @dataclass(slots=True)
@@ -511,6 +516,8 @@ class _Saved:
     date: str = ""
     message: list[str] = field(default_factory=list)
     files: list[FileChange] = field(default_factory=list)
+    beside: tuple[str, ...] = ()
+    """The ids behind its own: its parents, or its children."""
     parents: tuple[str, ...] = ()
     is_head: bool = True
     is_message: bool = False

@@ -409,7 +409,7 @@ _PYTEST = (
 _TSC = r"(?P<file>[^\s(:][^(:]{0,400})(?:\((?P<line>\d+),\d+\):|:(?P<row>\d+):\d+ -) error (?P<code>TS\d{1,5}): (?P<said>.*)$"
 _CARGO_SUMS_UP = r"(?!error: (?:could not compile|aborting due to|test failed|\d+ targets? failed))"
 _NPM = r"npm (?:ERR!|error)"
-_NPM_SAYS = r" (?P<kept>(?!errno |A complete log of this run|.*_logs).*\S)"
+_NPM_SAYS = r" (?P<kept>(?!errno |A complete log of this run|.*[/\\]_logs[/\\]).*\S)"
 
 
 def _of_pytest(line: re.Match[str], _: re.Match[str] | None) -> _Failure:

@@ -178,14 +178,13 @@ def about(name: str, rules: Iterable[Counted], most: int = 3) -> list[Counted]:
 
 
 def named(name: str, known: Mapping[str, Collection[str]]) -> list[str]:
-    """Return which subjects, each with all its names, a name means: itself, those that had it, those with this last part, or those in this folder."""
+    """Return which subjects, each with all its names, a name means: itself, those that had it, those with this last part, or those in this folder: all of them."""
     if name in known:
         return [name]
-    return (
-        [one for one, names in known.items() if name in names]
-        or [one for one, names in known.items() if any(_last_part(each) == name for each in names)]
-        or [one for one in known if is_in(one, name)]
-    )
+    found = [one for one, names in known.items() if name in names] or [
+        one for one, names in known.items() if any(_last_part(each) == name for each in names)
+    ]
+    return found if any(not is_in(one, name) for one in found) else [one for one in known if is_in(one, name)]
 
 
 def is_in(path: str, folder: str) -> bool:

@@ -44,7 +44,9 @@ _SIGNS = str.maketrans({"’": "'", "‘": "'"} | dict.fromkeys("‐‑−﹣－
 _MINUS = re.compile(r"(?<!\S)[-‐‑−﹣－]\s{1,4}(?=\.?\d)")
 """A minus that stands apart from its number; a dash in prose is none."""
 _BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
-_EMPHASIS = re.compile(r"(?<![\w*/])(\*{1,3}|_)(?=[^\s_])((?:(?!\1)[^*]){1,1000})(?<=[^\s_])\1(?![\w*/]|\.\w)")
+_EMPHASIS = re.compile(
+    r"(?<![\w*/\"'`])(\*{1,3}|_)(?=[^\s_])((?:(?!\1)[^*]){1,1000})(?<=[^\s_])\1(?![\w*/\"`]|\.\w|'(?!s\b))"
+)
 _FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
 """The current folder or the one above, which stand alone; a full stop ends a sentence."""
 _PIECE = re.compile(

@@ -256,6 +256,9 @@ def test_an_alternative_is_a_sentence_that_denies_it() -> None:
     claim, _ = verified(TABS, TABS[8:], alternatives=["use spaces"])
     assert claim is not None
     assert claim.alternatives == ["Spaces are for YAML, do not use spaces in Go."]
+    record = "lesson: Webhooks work without errors, polling works too."
+    claim, [left_out] = verified(record, record[8:], alternatives=["Webhooks work without errors"])
+    assert (claim.alternatives if claim else None, left_out[:13]) == ([], "alternatives:")
 
 
 def test_a_list_of_what_is_forbidden_is_one_sentence() -> None:

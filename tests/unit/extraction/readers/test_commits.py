@@ -287,6 +287,7 @@ def test_a_revert_closes_nothing_that_its_quoted_title_closes(repository: Reposi
         ("Fix crash in the lock", ["src/file.lock"], "fix"),
         ("Explain it", ["docs/requirements/intro.txt"], "docs"),
         ("Carts", ["go.mod", "go.sum"], "dependency"),
+        *(("Carts", [f"a/{one}.lock"], "dependency") for one in ("Chart", "renv", "symfony", "rebar", "conan", "shard")),
         ("Update cart>=2 everywhere", ["cart.py"], "dependency"),
         ("Use the parser", ["package.json", "package-lock.json"], "dependency"),
         ("Bump version", ["setup.py"], "other"),

@@ -473,6 +473,9 @@ def test_a_merge_is_the_work_of_who_made_what_it_merges(repository: Repository, 
             "merge",
             "Grace Hopper",
         )
+    for options in (("--children",), ("--children", "--reverse"), ("--children", "--abbrev-commit")):
+        saved = tasks(list(SavedGitLogReader(repository.saved_log(tmp_path / "shop.log", *options)).records(None)))
+        assert {task.description: task.kind for task in saved} == {one: kind for one, (kind, _) in found.items()}
 
 
 def test_who_made_most_of_a_merge_is_known_where_a_saved_log_has_parents(

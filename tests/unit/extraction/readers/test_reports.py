@@ -212,6 +212,12 @@ def test_a_hash_that_a_later_command_prints_is_not_the_commit(tmp_path: Path) ->
             "shop@1.0.0 test",
         ),
         ("npm error code ERESOLVE\nnpm error unable to resolve", "npm ERESOLVE", "unable to resolve"),
+        ('npm ERR! Missing script: "upload_logs"', 'npm Missing script: "upload_logs"', "Missing script"),
+        (
+            "npm error code ENOENT\nnpm error path /home/ci/app_logs/package.json",
+            "npm ENOENT",
+            "path /home/ci/app_logs",
+        ),
         ("FAILED tests/test_a.py::test_b[x y] - KeyError", "pytest tests/test_a.py::test_b[x y]", "KeyError"),
     ],
 )

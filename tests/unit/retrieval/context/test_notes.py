@@ -301,6 +301,19 @@ def test_a_rule_is_one_also_where_it_is_quoted() -> None:
     assert "- Rule: The user: “ask me first”" in notes(wished)
 
 
+def test_what_a_work_order_rejects_is_no_failure() -> None:
+    told = {"correct_approach": "Use Kafka.", "incorrect_approach": "Do not use Redis for the cache."}
+    found = SemanticMemory(id=IDS[0], content="Kafka holds the queue.", source="work order", **told)
+    assert [line for line in notes(found).splitlines() if "Redis" in line or "Failed" in line] == [
+        "- Decided against: Do not use Redis for the cache."
+    ]
+    assert "Do instead" not in notes(found)
+    for form in ("sections", "delimited"):
+        said = memgraph.format_context_for_prompt(recalled(found), format=form)
+        assert "Decided against: Do not use Redis for the cache." in said
+        assert "instead:" not in said
+
+
 def test_a_constraint_is_a_rule_in_whatever_words() -> None:
     held = SemanticMemory(id=IDS[0], content="The ledger is read only", is_pinned=True, tags=["Constraint"])
     assert "- Rule: The ledger is read only." in notes(held)
