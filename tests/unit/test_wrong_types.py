@@ -101,6 +101,7 @@ RIGHT: dict[str, Any] = {
 """An argument for each parameter that must be given."""
 OPTIONS: dict[str, list[str]] = {
     "build_agent_context": ["max_tokens"],
+    "count_listed": ["type", "project_id", "state", "include_suppressed"],
     "cypher": ["parameter"],
     "link": ["score", "reason"],
     "purge": ["match", "project", "source", "secrets", "keep_copies", "everything"],
