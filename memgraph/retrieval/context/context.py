@@ -43,7 +43,7 @@ RULE_CONFIDENCE = 0.5
 
 APPROVED = "procedures"
 """Source of learned procedures, which are in force once they were approved."""
-DECIDED_AGAINST = "Decided against"
+DECIDED = "Decided"
 """Stands before what an answer to a work order quotes as rejected: a sentence that denies it, so no failure with a remedy."""
 _MOST_ITEMS = 20
 _WORD_OF: dict[Outcome, OutcomeWord] = {
@@ -272,7 +272,7 @@ def known_errors(memory: StoredMemory) -> list[Warned]:
     if isinstance(memory, StoredSemanticMemory):
         errors = [(memory.incorrect_approach, None, memory.correct_approach)]
         if memory.source == WORK_ORDER_SOURCE and memory.incorrect_approach:  # the sentence that denies it
-            errors = [(f"{DECIDED_AGAINST}: {memory.incorrect_approach}", None, None)]
+            errors = [(f"{DECIDED}: {memory.incorrect_approach}", None, None)]
     elif isinstance(memory, StoredEpisodicMemory):
         content = visible_line(memory.content)
         met = memory.errors_encountered

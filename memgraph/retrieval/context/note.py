@@ -20,7 +20,7 @@ from memgraph.model.memory import (
 from memgraph.model.results.learning import WORK_ORDER_SOURCE
 from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
-    DECIDED_AGAINST,
+    DECIDED,
     experience,
     failed,
     is_constraint,
@@ -227,8 +227,8 @@ def _step(text: str) -> str:
 
 
 def _error(memory: StoredMemory, warned: Warned) -> Note:
-    if (rejected := warned.what_fails.removeprefix(f"{DECIDED_AGAINST}: ")) != warned.what_fails:
-        return Note(memory, "avoid", DECIDED_AGAINST, full_stop(rejected))
+    if (rejected := warned.what_fails.removeprefix(f"{DECIDED}: ")) != warned.what_fails:
+        return Note(memory, "avoid", DECIDED, full_stop(rejected))
     remedies = {"episodic": "What worked", "semantic": "Do instead", "procedural": "Fix"}
     word = "Recommended there" if _is_doubtful(memory) else remedies[memory.type]
     why = f" {full_stop(warned.why)}" if warned.why else ""

@@ -305,12 +305,12 @@ def test_what_a_work_order_rejects_is_no_failure() -> None:
     told = {"correct_approach": "Use Kafka.", "incorrect_approach": "Do not use Redis for the cache."}
     found = SemanticMemory(id=IDS[0], content="Kafka holds the queue.", source="work order", **told)
     assert [line for line in notes(found).splitlines() if "Redis" in line or "Failed" in line] == [
-        "- Decided against: Do not use Redis for the cache."
+        "- Decided: Do not use Redis for the cache."
     ]
     assert "Do instead" not in notes(found)
     for form in ("sections", "delimited"):
         said = memgraph.format_context_for_prompt(recalled(found), format=form)
-        assert "Decided against: Do not use Redis for the cache." in said
+        assert "Decided: Do not use Redis for the cache." in said
         assert "instead:" not in said
 
 
