@@ -588,7 +588,8 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
     head, items, after = _HEAD.fullmatch(lines[place]), [], place + 1
     if head is None or _ITEM.match(lines[place]):
         return None
-    for number, line in enumerate(lines[after:], start=after):
+    for number in range(after, len(lines)):
+        line = lines[number]
         if mark := _ITEM.match(line):
             items.append(line[mark.end() :].strip())
         elif items and line[:1].isspace() and line.strip():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.extraction.rules.user import statements_in
+from memgraph.extraction.rules.user import own_text, statements_in
 from tests.growth import assert_grows_linearly
 
 _TURNS = [json.loads(line) for line in Path(__file__).with_name("user_turns.jsonl").read_text().splitlines()]
@@ -94,6 +94,10 @@ def test_an_item_without_text_is_none() -> None:
 def test_the_head_of_a_list_is_read_in_linear_time(head: str, mark: str) -> None:
     assert_grows_linearly(lambda size: statements_in(f"{head.format(mark * size)}\n- x\n"), 28)
     assert_grows_linearly(lambda size: statements_in(f"{head.format(mark * size)}\n- x\n"), 20_000)
+
+
+def test_many_lines_are_read_in_linear_time() -> None:
+    assert_grows_linearly(lambda size: own_text("x\n" * size), 120_000)
 
 
 NOT_RULES = "\n- never fire at night\n- always glaze twice"
