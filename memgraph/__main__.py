@@ -1,6 +1,19 @@
-"""``python -m memgraph``: the command line."""
+"""``python -m memgraph``, and the program ``memgraph``: the command line, which may be interrupted from the first import on."""
 
-from memgraph.interfaces.cli import main
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the command line; end with 130 and one line if Ctrl-C strikes while its modules are imported."""
+    try:
+        from memgraph.interfaces.cli import main as run_command
+
+        run_command()
+    except KeyboardInterrupt:  # the command itself answers one: this one came before
+        print("memgraph: interrupted before anything was done", file=sys.stderr)
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

@@ -93,7 +93,7 @@ def test_an_interrupted_command(
 def test_a_real_process_interrupted_at_random_times(set_up: Callable[[], Any], nursery: Any, show: Any) -> None:
     """Interrupt only once the command's own code runs, after the interpreter has started."""
     chance = random.Random(20260203)
-    program = "import sys; print('up', file=sys.stderr, flush=True); from memgraph.interfaces.cli import main; main()"
+    program = "import sys; print('up', file=sys.stderr, flush=True); from memgraph.__main__ import main; main()"
     outcomes: dict[str, int] = {}
     for _ in range(60):
         scene = set_up()

@@ -823,3 +823,21 @@ group.main()
     assert ran.stderr.splitlines() == [
         "memgraph: interrupted: nothing is half done, and whatever was committed by then is kept; run the same command again to continue"
     ]
+
+
+def test_an_interruption_while_modules_are_imported_gives_one_line(tmp_path):
+    program = """
+import os, signal, sys
+from memgraph.__main__ import main
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "memgraph.interfaces.cli.group":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 130
+    assert ran.stderr.splitlines() == ["memgraph: interrupted before anything was done"]
