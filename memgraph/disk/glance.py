@@ -8,6 +8,8 @@ from typing import Any
 
 _DATABASE = "memgraph.db"
 _WAIT_S = 1.0
+_MAX_NOTE = 10_000
+"""The most characters that are read of a file ``.git``."""
 
 
 def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
@@ -29,11 +31,27 @@ def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
 
 
 def work_tree_name(path: str) -> str | None:
-    """Return the name of the git work tree that an absolute path is in; None if it is in none, or cannot be read."""
+    """Return the name of the git work tree that an absolute path is in; None if it is in none, or cannot be read.
+
+    A linked work tree (``git worktree add``) has the name of the repository that it belongs to.
+    """
     from pathlib import Path  # a hook's start does not wait for it
 
     try:
         folder = Path(path).resolve()
-        return next((one.name for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+        top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+        return None if top is None else _repository_of(top) or top.name
     except (OSError, ValueError):
         return None
+
+
+def _repository_of(top: Any) -> str:
+    """Return the name of the repository that a linked work tree belongs to by its file ``.git``; "" for any other work tree."""
+    if not (top / ".git").is_file():
+        return ""
+    with (top / ".git").open(encoding="utf-8") as file:
+        folder = (top / file.readline(_MAX_NOTE).removeprefix("gitdir:").strip()).resolve()
+    if folder.parent.name != "worktrees":
+        return ""  # a submodule's
+    common = folder.parent.parent
+    return str(common.parent.name if common.name.startswith(".") else common.name.removesuffix(".git"))

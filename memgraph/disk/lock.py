@@ -72,7 +72,8 @@ class ProcessLock(Lock):
         try:
             self._lock.acquire(timeout=timeout_s, poll_interval=0.01)
         except Timeout:
-            raise BusyError(self._what, pid=self.holder(), timeout_s=timeout_s) from None
+            pid = self.holder()  # an old one, if the process that has the lock stopped before it wrote its own
+            raise BusyError(self._what, pid=pid if pid and is_running(pid) else None, timeout_s=timeout_s) from None
         except OSError as error:
             raise StorageError(f"cannot be locked: {error.strerror}", path=Path(self._lock.lock_file)) from None
         try:
@@ -119,6 +120,17 @@ class ProcessLock(Lock):
             return int(read_own(self._pid_path))
         except (OSError, ValueError):
             return None
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process of any user has this pid."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def writer_lock(folder: Path) -> ProcessLock:

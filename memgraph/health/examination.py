@@ -31,7 +31,7 @@ from memgraph.config import (
 )
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import beyond, size_on_disk
-from memgraph.disk.lock import writer_lock
+from memgraph.disk.lock import is_running, writer_lock
 from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import JournalError, KeyMissingError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.fold.tasks import WORKING
@@ -217,19 +217,12 @@ def check_locks(config: AgentMemoryConfig, journal: Journal | None, report: Repo
     if lock.is_held():
         pid, taken_at = lock.holder(), lock.taken_at()
         since = to_iso(datetime.fromtimestamp(taken_at, UTC)) if taken_at else None
-        report.found["locks"]["journal"] = {"held": True, "pid": pid, "alive": _is_alive(pid), "since": since}
-
-
-def _is_alive(pid: int | None) -> bool | None:
-    if pid is None:
-        return None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass  # the process belongs to another user
-    return True
+        report.found["locks"]["journal"] = {
+            "held": True,
+            "pid": pid,
+            "alive": is_running(pid) if pid else None,
+            "since": since,
+        }
 
 
 def check_modes(config: AgentMemoryConfig, head: Path | None, store_id: str, report: Report) -> None:

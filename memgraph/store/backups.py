@@ -28,6 +28,7 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from memgraph.disk.files import make_own, name_anew, open_regular, read_own, storage_errors, sync_folder
+from memgraph.disk.lock import is_running
 from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MissingExtraError, StorageError
 from memgraph.fold.fold import SCHEMA_VERSION
@@ -401,18 +402,8 @@ def _remove_abandoned(path: Path) -> None:
     prefix, suffix = f".{path.name}.", ".tmp"
     for left in path.parent.iterdir():
         pid = left.name.removeprefix(prefix).removesuffix(suffix)
-        if left.name == f"{prefix}{pid}{suffix}" and pid.isdecimal() and not _is_running(int(pid)):
+        if left.name == f"{prefix}{pid}{suffix}" and pid.isdecimal() and not is_running(int(pid)):
             left.unlink(missing_ok=True)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
 
 
 class Boundary(NamedTuple):

@@ -263,7 +263,7 @@ FAILURES = (
     Failure(
         "another process holds the store for too long",
         "waits `lock_timeout_s`, then refuses",
-        says="… has been held by process … for over … s; try again, or stop that process",
+        says="… has been held by … for over … s; try again, or stop that process",
     ),
     Failure(
         "a process is forked while it has a store open",

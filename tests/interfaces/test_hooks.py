@@ -169,6 +169,11 @@ def test_the_project_is_the_work_tree_of_the_sessions_first_directory(
     assert hook(prompt, session_id="b", cwd=str(tmp_path / "harbour")) == "", "another project, without git"
     assert LESSON in hook(prompt, session_id="c", cwd="/gone/from/this/machine/shop")
     assert LESSON in hook(prompt, session_id="d", cwd=str(tmp_path / "harbour")), "it has only changed its directory"
+    for name, kept in (("linked", "worktrees/linked"), ("part", "modules/part")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".git").write_text(f"gitdir: {shop}/.git/{kept}\n")
+    assert LESSON in hook(prompt, session_id="e", cwd=str(tmp_path / "linked")), "a linked work tree of the repository"
+    assert hook(prompt, session_id="f", cwd=str(tmp_path / "part")) == "", "a submodule is a project of its own"
 
 
 def test_a_failure_gets_what_is_known_of_the_error(memory: MemGraph, hook: Any, events: Any) -> None:

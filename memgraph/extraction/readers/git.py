@@ -112,8 +112,9 @@ class GitReader:
 
     @property
     def project_id(self) -> str:
-        """Project of the builds."""
-        return project_of(self._top, self._given_project)
+        """Project of the builds: the repository's name, in a linked work tree too."""
+        is_linked = self._given_project is None and (self._top / ".git").is_file()
+        return project_of(self._top, work_tree_name(str(self._top)) if is_linked else self._given_project)
 
     @property
     def source_id(self) -> str:

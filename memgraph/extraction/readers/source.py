@@ -50,6 +50,7 @@ _UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _CONTROLS = frozenset(map(chr, {*range(32), 0xFFFD} - {*range(9, 14), 0x1B}))
 """Characters that do not occur in text, and the one that replaces invalid bytes."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LINKED = re.compile(r"([^/]+)/\.(?:[^/]+/)?worktrees/[^/]+")
 _BEGINS = re.compile(r"\n\s*|(?<=[.!?])\s+")
 """Where a sentence begins."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_])")
@@ -393,11 +394,14 @@ def project_of(path: Path, given: str | None) -> str:
 def project_of_directory(path: object) -> str:
     """Return the project of a session by its working directory: the name of the git work tree that it is in, else its own name.
 
-    It is "" for a value that is not a path. A directory that is not on this machine has its own name.
+    It is "" for a value that is not a path. A directory that is not on this machine has its own name, or that of the directory in
+    whose hidden folder of linked work trees it is, such as ``shop/.worktrees/fix``.
     """
     if not isinstance(path, str) or not path.strip():
         return ""
-    own = one_line(path.replace("\\", "/").rstrip("/").rpartition("/")[2], 300)
+    plain = path.replace("\\", "/").rstrip("/")
+    linked = _LINKED.search(plain)
+    own = one_line(linked[1] if linked else plain.rpartition("/")[2], 300)
     top = work_tree_name(path) if Path(path).is_absolute() else ""  # else it is of another system
     return (top and one_line(top, 300)) or own
 

@@ -122,12 +122,18 @@ class TestOthers:
         assert other.tail.seq == 2
 
     def test_a_second_writer_waits_and_then_gives_up(
-        self, journal: Journal, open_one: Open, write: Any, added: Any
+        self, journal: Journal, open_one: Open, write: Any, added: Any, tmp_path: Path
     ) -> None:
         other = open_one(lock_timeout_s=0.05)
         with journal.locked(), pytest.raises(BusyError) as refused, other.locked():
             pass
         assert refused.value.pid == os.getpid()
+        [note] = (tmp_path / "store").glob("*.pid")
+        with journal.locked():
+            note.write_text("4194305")  # more than any pid of a process
+            with pytest.raises(BusyError, match="another process") as refused, other.locked():
+                pass
+        assert refused.value.pid is None
         write(other, added(1))
 
     def test_threads_do_not_interleave(self, open_one: Open, write: Any, added: Any) -> None:
