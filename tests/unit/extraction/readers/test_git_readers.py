@@ -328,6 +328,15 @@ def test_a_repository_that_gets_its_first_commit_gets_its_name(repository: Repos
     assert (before, reader.source_id) == (f"git:{repository.path}", f"git:{root}")
 
 
+def test_a_linked_work_tree_has_the_project_of_its_repository(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("Start the shop")
+    linked = tmp_path / "fix"
+    subprocess.run(["git", "-C", str(repository.path), "worktree", "add", "-q", str(linked)], check=True)
+
+    assert GitReader(linked).project_id == GitReader(repository.path).project_id == repository.path.name
+    assert GitReader(linked, project_id="till").project_id == "till"
+
+
 @pytest.mark.parametrize("project", ["", " ", "x" * 401, "a\x00"])
 def test_a_project_that_cannot_be_is_refused_at_once(tmp_path: Path, project: str) -> None:
     with pytest.raises(InvalidInputError, match="project_id"):
