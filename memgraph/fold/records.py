@@ -29,7 +29,7 @@ def _retrieved(workspace: Workspace, _event: Event, payload: events.RetrievalRec
     put = workspace.add if workspace.get("Recall", payload.query_id) is None else workspace.put
     workspace.put("Recall", payload.query_id, {"id": payload.query_id, **fields})
     for rank, item in enumerate(payload.results, start=1):
-        if workspace.get("Memory", item.id) is not None:
+        if workspace.has("Memory", item.id):
             row = {"rank": rank, "score": item.score, "tokens": item.tokens}
             put("RECALLED", (payload.query_id, item.id), row)
 
