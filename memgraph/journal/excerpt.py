@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from memgraph.disk.seal import Seal
 from memgraph.errors import ReadOnlyError
-from memgraph.journal.envelope import Chain, Committed, Event, Line, PurgedHead, canonical
+from memgraph.journal.envelope import Chain, Committed, Event, Line, canonical
 from memgraph.journal.journal import Journal
 from memgraph.journal.vectors import Vectors
 from memgraph.ports import Progress
@@ -88,11 +88,6 @@ class Excerpt(Journal):
                 held = Committed(events, commit.after)
         if held is not None:
             yield replace(held, after=self.tail)
-
-    def each(self, after: Chain, *, until: int) -> Iterator[tuple[Event | PurgedHead, Chain]]:
-        """Iterate over the events of these commits, with the end of the commit."""
-        for commit in self.replay(after, until=until):
-            yield from ((event, commit.after) for event in commit.events)
 
     def events_after(self, seq: int) -> Iterator[Event]:
         """Iterate over the kept events after this one."""

@@ -199,24 +199,9 @@ class Journal:
         except JournalError as error:
             raise self._explained(error) from None
 
-    def each(self, after: Chain, *, until: int) -> Iterator[tuple[Event | PurgedHead, Chain]]:
-        """Iterate over the same events one at a time, with the point after each, for who can give up all: that a commit has no end is found at its end."""
-        try:
-            yield from self._verified(after, until)
-        except JournalError as error:
-            raise self._explained(error) from None
-
     def _walk(self, chain: Chain, until: int) -> Iterator[Committed]:
-        run: list[Event] = []
-        for found, after in self._verified(chain, until):
-            if isinstance(found, Event):
-                run.append(found)
-            if found.last:
-                yield Committed(tuple(run), after)
-                run = []
-
-    def _verified(self, chain: Chain, until: int) -> Iterator[tuple[Event | PurgedHead, Chain]]:
         history = self.used.until(chain.seq + 1)
+        run: list[Event] = []
         commit_id: str | None = None
 
         def key_of(key_id: str) -> SigningKey:
@@ -235,10 +220,13 @@ class Journal:
             chain = after
             if commit_id not in (None, found.commit_id):
                 raise self.damaged("a commit has no end", chain.seq)
-            commit_id = None if found.last else found.commit_id
+            commit_id = found.commit_id
             if isinstance(found, Event):
                 history = history.after(found)
-            yield found, chain
+                run.append(found)
+            if found.last:
+                yield Committed(tuple(run), chain)
+                run, commit_id = [], None
         if commit_id is not None:
             raise self.damaged("a commit has no end", chain.seq)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.fold import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline, packed_rows
-from memgraph.journal.envelope import Chain, Committed, Event
+from memgraph.journal.envelope import Chain, Committed
 from memgraph.journal.journal import Journal
 from memgraph.journal.keyring import KeyHistory
 from memgraph.journal.sql import Transaction
@@ -38,16 +38,21 @@ def _counts(baseline: Baseline, until: int | None) -> bool:
 def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
     """Return all rows after the event of a number, and their projection. Verifies every event after the baseline."""
     workspace, base = beginning(journal, until)
-    end = base
-    for event, end in journal.each(base, until=until):
-        if isinstance(event, Event):
+    projection = Projection(journal.store_id)
+    if base.seq:
+        projection = projection.at(base)
+    for commit in journal.replay(base):
+        if commit.after.seq > until:
+            break
+        for event in commit.events:
             fold(workspace, event)
+        projection = projection.at(commit.after)
         if progress:
-            progress(end.seq, until)
+            progress(projection.seq, until)
     if until == journal.tail.seq:
-        end = journal.tail  # an excerpt may keep nothing of the last commits
+        projection = projection.at(journal.tail)  # an excerpt may keep nothing of the last commits
     changes = list(workspace.changes())
-    return changes, Projection(journal.store_id).at(end).with_digest(digest_after(0, changes))
+    return changes, projection.with_digest(digest_after(0, changes))
 
 
 @dataclass(slots=True)
