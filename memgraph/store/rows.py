@@ -329,10 +329,6 @@ class Rows:
             one, other = kinds.ends[change.table]
             return id_of(one, change.key[0]), kinds.number[change.table], id_of(other, change.key[1])
 
-        def node_of(change: Change) -> tuple[int, int]:
-            kind = kinds.number[change.table]
-            return kind, id_of(kind, str(change.key))
-
         def place_of(change: Change) -> tuple[int, int, Key]:
             return tenant, kinds.number[change.table], change.key
 
@@ -344,10 +340,9 @@ class Rows:
             _sorted([one for one in changes if isinstance(one.key, str)]),
             _sorted([one for one in changes if not isinstance(one.key, str)]),
         )
-        gone_edges = [ends(one) for one in edges.gone]
-        _all(tx, "delete_edge", [(tenant, *at) for at in gone_edges])
-        gone_nodes = [node_of(one) for one in nodes.gone]
-        for (_, place), one in zip(gone_nodes, nodes.gone, strict=True):
+        _all(tx, "delete_edge", [(tenant, *ends(one)) for one in edges.gone])
+        for one in nodes.gone:
+            place = id_of(kinds.number[one.table], str(one.key))
             if tx.one("edge_at", tenant, place, tenant, place):
                 raise GraphError(f"a removed node {one.key} still has edges")
         _all(tx, "delete_node", [place_of(one) for one in nodes.gone])
@@ -361,18 +356,23 @@ class Rows:
         last = (tx.one("last_node") or (0,))[0] if nodes.new else 0
         if last + len(nodes.new) > _MAX_ID:
             raise GraphError("a node has a number that none was given")
-        new_nodes = [(kinds.number[one.table], number) for number, one in enumerate(nodes.new, start=last + 1)]
-        ids.update(((kind, str(one.key)), number) for (kind, number), one in zip(new_nodes, nodes.new, strict=True))
+        for number, one in enumerate(nodes.new, start=last + 1):
+            ids[kinds.number[one.table], str(one.key)] = number
         added = (
-            (number, tenant, kind, one.key, seq, seq, *sealed(one))
-            for (kind, number), one in zip(new_nodes, nodes.new, strict=True)
+            (number, tenant, kinds.number[one.table], one.key, seq, seq, *sealed(one))
+            for number, one in enumerate(nodes.new, start=last + 1)
         )
         _all(tx, "insert_node", added, len(nodes.new))
         _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
-        new = sorted((ends(one), one) for one in edges.new)
+        new = sorted((ends(one), one) for one in edges.new) if edges.new else []
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
-        added_here, removed_here = _tally(new_nodes, [at for at, _ in new]), _tally(gone_nodes, gone_edges)
-        return [total + more - less for total, more, less in zip(tally, added_here, removed_here, strict=True)]
+        for sign, at_nodes, at_edges in ((1, nodes.new, edges.new), (-1, nodes.gone, edges.gone)):
+            of_nodes = [(kinds.number[one.table], str(one.key)) for one in at_nodes]
+            parts = [(1, kind, id_of(kind, key), 0, 0, 0, 0) for kind, key in of_nodes]
+            parts += [(0, 0, 0, 1, kind, source, target) for source, kind, target in map(ends, at_edges)]
+            sums = map(sum, zip(*parts, strict=True)) if parts else _NOTHING
+            tally = [total + sign * part for total, part in zip(tally, sums, strict=True)]
+        return tally
 
     def _read(self, asked: Callable[[Transaction, _Checked], T]) -> T:
         """Return an answer; if the rows are damaged, ask again after `on_damage`."""
@@ -402,13 +402,6 @@ def _coded(table: str, key: Key, seq: int, body: bytes) -> bytes:
     """Return the bytes that a row's code is of."""
     place = key if isinstance(key, str) else "\x00".join(key)
     return f"{table}\x00{place}\x00{seq}\x00".encode("utf-8", "surrogatepass") + body
-
-
-def _tally(nodes: Sequence[tuple[int, int]], edges: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Return the tally of some nodes, by kind and id, and some edges, by source, kind and target."""
-    kinds, ids = zip(*nodes, strict=True) if nodes else ((), ())
-    sources, of_edges, targets = zip(*edges, strict=True) if edges else ((), (), ())
-    return [len(nodes), sum(kinds), sum(ids), len(edges), sum(of_edges), sum(sources), sum(targets)]
 
 
 class _Sorted(NamedTuple):

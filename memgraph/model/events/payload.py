@@ -139,11 +139,8 @@ class OfOneMemory(Payload):
 
 def sparse(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values without None and empty lists, and models as dictionaries, in nested ones too."""
-    return {
-        name: value if type(value) in _PLAIN else _sparse(value)
-        for name, value in values.items()
-        if value is not None and value != []
-    }
+    present = {name: value for name, value in values.items() if value is not None and value != []}
+    return {name: value if type(value) in _PLAIN else _sparse(value) for name, value in present.items()}
 
 
 _PLAIN = frozenset({str, int, float, bool})
