@@ -18,7 +18,7 @@ from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTIO
 from memgraph.model.ids import canonical_name, without_title
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES, RECORD_SOURCE, Role, fields_with
-from memgraph.model.timestamps import epoch_days, from_epoch_days
+from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import SUMMARY_CHARS
@@ -177,24 +177,6 @@ class Index:
             for name, value in _use_of(row).items():
                 self._columns[name][slot] = value
 
-    def use_of(self, memory_id: str) -> Row | None:
-        """Return what a live memory's row says of its use, and of what its relevance depends on."""
-        slot = self.slot(memory_id)
-        if slot < 0:
-            return None
-        of = {name: self._columns[name][slot].item() for name in _OF_USE}
-        accessed = of.pop("accessed_days")
-        return {
-            "id": memory_id,
-            "type": MEMORY_TYPES[of["type"]],
-            "is_pinned": of["is_pinned"],
-            "floor": of["floor"],
-            "access_count": of["access_count"],
-            "relevance_anchor": of["anchor"],
-            "relevance_at": from_epoch_days(of["anchored_days"]),
-            **({} if accessed == -NEVER else {"last_accessed_at": from_epoch_days(accessed)}),
-        }
-
     def supporting_ids(self, memory_id: str) -> list[str]:
         """Return the ids of the live memories that support this one, sorted."""
         others, weights = self.links.get(self.ids.find(memory_id))
@@ -352,7 +334,6 @@ _TEXT_FIELDS = (
 )  # fmt: skip
 """Fields from which postings, mentions and agents are derived."""
 _USE = fields_with(Role.USE)
-_OF_USE = ("type", "is_pinned", "floor", "access_count", "accessed_days", "anchor", "anchored_days")
 Weighted = list[tuple[str, int]]
 
 

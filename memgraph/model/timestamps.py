@@ -12,7 +12,6 @@ _PLAINLY_VALID = re.compile(
 )
 """The canonical form with a day that every month has, so that no calendar check is needed."""
 _DAY_S = 86_400.0
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _NO_TIME = "must be a time in ISO 8601, such as 2026-01-05 or 2026-01-05T10:30:00Z"
@@ -58,12 +57,6 @@ def from_iso(text: str) -> datetime:
 def epoch_days(text: str) -> float:
     """Return the days since 1970-01-01 as a float, for arithmetic on many times at once."""
     return from_iso(text).timestamp() / _DAY_S
-
-
-@lru_cache(maxsize=4_096)
-def from_epoch_days(days: float) -> str:
-    """Return the canonical time of which `epoch_days` made a number."""
-    return to_iso(_EPOCH + timedelta(milliseconds=round(days * _DAY_S * 1_000)))
 
 
 def days_between(earlier: str, later: str) -> float:

@@ -57,15 +57,10 @@ def naming(search: Search) -> Counts:
     named = np.concatenate([added.slots for added in search.added if added.part == "named"] or [search.slots[:0]])
     is_asked = not search.is_question and bool(np.isin(seeds, named).any())
     first = best(search.index, scores, named, search.config.mention_seeds) if is_asked else []
-    highest = float(scores[first[-1]]) if first else np.inf
-    counted, own = search.index.column("is_counted"), frozenset(named.tolist())
+    highest, counted = float(scores[first[-1]]) if first else np.inf, search.index.column("is_counted").copy()
+    counted[named] = False
     gains = (
-        Gain(
-            slot,
-            min(value, highest - float(scores[slot])) if counted[slot] and slot not in own else value,
-            seed,
-            "MENTIONS",
-        )
+        Gain(slot, min(value, highest - float(scores[slot])) if counted[slot] else value, seed, "MENTIONS")
         for seed in seeds
         for slot, value in _named_by(search, seed)
     )

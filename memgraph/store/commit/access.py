@@ -86,13 +86,11 @@ class PendingAccess:
     def touch(self, index: Index, rows: Rows, since: Mark | None) -> Mark:
         """Put the uses into an index that has the rows, and all uses up to a mark if one is given; return the mark that it has reached."""
         mark = Mark(self._seq(), self._forgotten, len(self._in_order))
-        if since is None or since[:2] != mark[:2]:
-            for row in rows(self._uses):
-                index.touch(self.over(row))
-            return mark
-        for use in self._in_order[since.used :]:
-            if row := index.use_of(use.memory_id):
-                index.touch(_effect(row, [use], self._curve))
+        used: Iterable[str] = self._uses
+        if since is not None and since[:2] == mark[:2]:
+            used = {use.memory_id for use in self._in_order[since.used :]}
+        for row in rows(used):
+            index.touch(self.over(row))
         return mark
 
     def over(self, row: Row) -> Row:
