@@ -84,10 +84,10 @@ class Projection:
 
 
 def project(
-    events: Sequence[Event], after: Chain, projection: Projection, old_rows: RowSource
+    events: Sequence[Event], after: Chain, projection: Projection, old_rows: RowSource, memories: Iterable[Row] = ()
 ) -> tuple[list[Change], Projection]:
-    """Fold the events of whole commits; return the changed rows and the state after them."""
-    workspace = Workspace(old_rows)
+    """Fold the events of whole commits; return the changed rows and the state after them. `memories` are old rows that have been read."""
+    workspace = Workspace(old_rows, memories)
     for event in events:
         fold(workspace, event)
     changes = list(workspace.changes())

@@ -22,14 +22,14 @@ _OF_RUN = {"project_id", "outcome", "started_at", "completed_at"}
 _USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
-def _retrieved(workspace: Workspace, _event: Event, payload: events.RetrievalRecorded) -> None:
+def _retrieved(workspace: Workspace, event: Event, payload: events.RetrievalRecorded) -> None:
     """One Recall, and RECALLED to each memory it returned."""
-    fields = sparse(payload.model_dump(exclude={"query_id", "results"}))
+    fields = {name: value for name, value in event.content.items() if name not in ("query_id", "results")}
     # a new recall has no edges yet: a look-up for each would cost more than everything else
     put = workspace.add if workspace.get("Recall", payload.query_id) is None else workspace.put
     workspace.put("Recall", payload.query_id, {"id": payload.query_id, **fields})
     for rank, item in enumerate(payload.results, start=1):
-        if workspace.get("Memory", item.id) is not None:
+        if workspace.has("Memory", item.id):
             row = {"rank": rank, "score": item.score, "tokens": item.tokens}
             put("RECALLED", (payload.query_id, item.id), row)
 

@@ -44,11 +44,11 @@ class EmptyRows:
 
 
 class Workspace:
-    """Changed rows over a source of old ones."""
+    """Changed rows over a source of old ones, of which some memories have been read."""
 
-    def __init__(self, old_rows: RowSource) -> None:
+    def __init__(self, old_rows: RowSource, memories: Iterable[Row] = ()) -> None:
         self._old_rows = old_rows
-        self._old: dict[tuple[str, Key], Row | None] = {}
+        self._old: dict[tuple[str, Key], Row | None] = {("Memory", row["id"]): row for row in memories}
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._edges_at: dict[str, set[tuple[str, Key]]] | None = None
 

@@ -384,9 +384,7 @@ def is_use(change: Change) -> bool:
     old, new = change.old, change.new
     if change.table != "Memory" or not old or not new or old == new:
         return False
-    return {name: old[name] for name in old if name not in _USE} == {
-        name: new[name] for name in new if name not in _USE
-    }
+    return {**old, **{name: new[name] for name in _USE if name in new}} == new
 
 
 def _use_of(row: Row) -> Row:

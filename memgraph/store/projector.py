@@ -186,10 +186,14 @@ class Projector:
         drafts: Sequence[CommitDraft],
         now: str,
         *,
+        read: Sequence[Row] = (),
         first: Callable[[], None] = lambda: None,
         then: Callable[[], None] = lambda: None,
     ) -> list[Event]:
-        """Append and project commits in one transaction, with what `first` writes; `then` is called before anybody reads it. Inside `writing` only."""
+        """Append and project commits in one transaction, with what `first` writes; `then` is called before anybody reads it. Inside `writing` only.
+
+        `read` are rows of memories that were read in this block.
+        """
         if self.projection.seq != self.journal.tail.seq:
             self._catch_up(timeout_s=self.journal.lock_timeout_s)
         with self._committing(self.journal.lock_timeout_s) as shows:
@@ -197,10 +201,10 @@ class Projector:
             with timed(logger, logging.DEBUG, "appended to the journal") as counts:
                 commits = self.journal.append(drafts, now)
                 counts["events"] = sum(len(commit.events) for commit in commits)
-            shows += [then, self._apply(commits)]
+            shows += [then, self._apply(commits, read)]
         return [event for commit in commits for event in commit.events]
 
-    def _apply(self, commits: Sequence[Committed]) -> Callable[[], None]:
+    def _apply(self, commits: Sequence[Committed], read: Sequence[Row]) -> Callable[[], None]:
         """Write what commits change, inside a transaction, and return the function that shows it."""
         events = [event for commit in commits for event in commit.events]
         if any(isinstance(event.payload, StoreReset) for event in events):
@@ -208,7 +212,7 @@ class Projector:
             return self._remake(commits[-1].after.seq)
         with timed(logger, logging.DEBUG, "wrote rows") as counts:
             try:
-                changes, after, made = self._write(events, commits[-1].after)
+                changes, after, made = self._write(events, commits[-1].after, read)
             except GraphError as error:
                 if type(error) is not GraphError:
                     raise
@@ -228,8 +232,10 @@ class Projector:
 
         return show
 
-    def _write(self, events: Sequence[Event], end: Chain) -> tuple[list[Change], Projection, str]:
-        changes, after = project(events, end, self.projection, self.rows)
+    def _write(
+        self, events: Sequence[Event], end: Chain, read: Sequence[Row] = ()
+    ) -> tuple[list[Change], Projection, str]:
+        changes, after = project(events, end, self.projection, self.rows, read)
         return changes, after, self.rows.apply(changes, after)
 
     def _show(self, index: Index | None, projection: Projection, made: str) -> None:

@@ -86,13 +86,9 @@ class Reader:
         """The index at the journal's end, including uncommitted accesses."""
         with self.frozen():
             index = self._projector.index
-            mark = self._pending.mark
-            if (index, mark) != self._touched:
-                known = self._touched
-                since = known[1] if known and known[0] is index else None
-                for effect in self._pending.effects(self._projector.rows.memories, since=since):
-                    index.touch(effect)
-                self._touched = (index, mark)
+            known, mark = self._touched or (None, None)
+            since = mark if known is index else None
+            self._touched = index, self._pending.touch(index, self._projector.rows.memories, since)
         return index
 
     @contextmanager

@@ -119,7 +119,7 @@ class Rows:
             return [checked("Memory", key, *row) for key, row in found if row]
 
         memory_ids = list(memory_ids)
-        return self._read(asked)
+        return self._read(asked) if memory_ids else []
 
     def scan(self, table: str) -> list[tuple[Key, Row]]:
         """Return all rows of a table."""

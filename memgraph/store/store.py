@@ -399,7 +399,8 @@ class AgentMemoryStore:
 
     def _is_replaced(self) -> bool:
         """Return whether the journal was resealed, or restored from a backup, since the store was opened: every use is refused then."""
-        return not self._journal.holds_lock and self._journal.is_replaced()
+        is_inside = self._journal.holds_lock or self._projector.is_reading  # what began on this journal ends on it
+        return not is_inside and self._journal.is_replaced()
 
     def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
         """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""

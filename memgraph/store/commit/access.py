@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, StorageError
+from memgraph.index.index import Index
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
 from memgraph.model.events.payload import Payload
@@ -47,10 +48,11 @@ class Mark(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The events to commit for pending uses, and how many uses of each memory, and other events, they are made of."""
+    """The events to commit for pending uses, the rows that they were computed from, and how many uses and other events they are made of."""
 
     payloads: list[Payload]
-    uses: dict[str, int]
+    rows: list[Row]
+    used: int
     others: int
 
 
@@ -63,8 +65,7 @@ class PendingAccess:
         self._seq = seq
         self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
-        self._used: list[str] = []
-        self._computed: tuple[tuple[int, int], dict[str, tuple[int, Row | None]]] = ((0, 0), {})
+        self._in_order: list[Use] = []
         self._taken: Taken | None = None
         self._forgotten = 0
         self._timer: threading.Timer | None = None
@@ -77,39 +78,20 @@ class PendingAccess:
         """Add uses, and the event that describes them."""
         for use in uses:
             self._uses.setdefault(use.memory_id, []).append(use)
-            self._used.append(use.memory_id)
+            self._in_order.append(use)
         if payload is not None:
             self._others.append(payload)
         self._start_timer()
 
-    @property
-    def mark(self) -> Mark:
-        """The position up to which a reader has seen the pending uses, for `effects`."""
-        return Mark(self._seq(), self._forgotten, len(self._used))
-
-    def effects(self, rows: Rows, *, since: Mark | None = None) -> list[Row]:
-        """Return the ids and changed fields of memories with pending uses; uses of deleted memories have none.
-
-        An effect is kept with the number of uses that it includes, and computed again if the rows or that number have changed. A writer may ask
-        while another thread adds uses.
-        """
-        state = self.mark[:2]
-        uses = {
-            one: len(self._uses[one])
-            for one in (self._used[since.used :] if since and since[:2] == state else self._uses)
-        }
-        known_at, known = self._computed
-        found = {one: known[one] for one in uses if one in known} if known_at == state else {}
-        if unknown := [one for one, count in uses.items() if found.get(one, (0,))[0] != count]:
-            read = {row["id"]: row for row in rows(unknown)}
-            for one in unknown:
-                made = _effect(read[one], self._uses[one][: uses[one]], self._curve) if one in read else None
-                found[one] = (uses[one], made)
-            if known_at == state:
-                known.update(found)
-            else:
-                self._computed = (state, found)
-        return [effect for one in uses if (effect := found[one][1])]
+    def touch(self, index: Index, rows: Rows, since: Mark | None) -> Mark:
+        """Put the uses into an index that has the rows, and all uses up to a mark if one is given; return the mark that it has reached."""
+        mark = Mark(self._seq(), self._forgotten, len(self._in_order))
+        used: Iterable[str] = self._uses
+        if since is not None and since[:2] == mark[:2]:
+            used = {use.memory_id for use in self._in_order[since.used :]}
+        for row in rows(used):
+            index.touch(self.over(row))
+        return mark
 
     def over(self, row: Row) -> Row:
         """Return a row with its pending uses applied."""
@@ -117,25 +99,23 @@ class PendingAccess:
         return {**row, **_effect(row, uses, self._curve)} if uses else row
 
     def taken(self, rows: Rows) -> Taken:
-        """Return the events to commit, computed from the rows under the writer lock. The uses stay until `forget`."""
-        effects = self.effects(rows)
+        """Return the events to commit, computed from the rows under the writer lock. The uses stay until `forget`; those of deleted memories have no effect."""
+        read = rows(self._uses)
+        effects = [_effect(row, self._uses[row["id"]], self._curve) for row in read]
         payloads = [*self._others, *([AccessRecorded.parse({"accesses": effects})] if effects else [])]
-        taken = Taken(payloads, {one: len(uses) for one, uses in self._uses.items()}, len(self._others))
-        self._taken = taken
-        return taken
+        self._taken = Taken(payloads, read, len(self._in_order), len(self._others))
+        return self._taken
 
     def forget(self, taken: Taken) -> None:
         """Forget the uses whose events the rows include from now on. Idempotent."""
         if self._taken is not taken:
             return
         self._taken, self._forgotten = None, self._forgotten + 1
-        later = {one: uses[taken.uses.get(one, 0) :] for one, uses in self._uses.items()}
-        self._uses = {one: uses for one, uses in later.items() if uses}
-        self._used = [one for one, uses in self._uses.items() for _ in uses]
+        later, self._uses, self._in_order = self._in_order[taken.used :], {}, []
         del self._others[: taken.others]
         self.stop()
-        if self:
-            self._start_timer()
+        if later or self._others:
+            self.add(later)
 
     def settle(self) -> None:
         """Commit the pending uses; if the system refuses, they stay pending, which is logged once."""

@@ -95,6 +95,8 @@ _FIELD_OF_ALIAS = {
     for name, field in kind.model_fields.items()
     if field.alias
 }
+_NAMES = ("agent_name", "project_id", "session_id", "task_id", "build_id")
+"""What the caller of a retrieval gives of its record."""
 _reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
 _MOST_COMMITS = 256
 """Commits of one request that are looked for. A request that made more has made one of the first."""
@@ -247,9 +249,9 @@ class Writer:
     def note_retrieval(self, record: RetrievalRecorded | None, uses: Sequence[Use]) -> None:
         """Record a retrieval and its uses."""
         journal = self._projector.journal
-        if record is not None:  # only its names are given by the caller
-            named = self.without_secrets(record.model_copy(update={"results": []}))
-            record = named.model_copy(update={"results": record.results})
+        if record is not None:
+            given = {name: value for name in _NAMES if (value := getattr(record, name)) is not None}
+            record = record.model_copy(update=self.without_secrets(given)) if given else record
         with self._projector.view:
             if not journal.is_read_only:
                 self.pending.add(uses, record)
@@ -483,7 +485,8 @@ class Writer:
             return []
         before = self._projector.journal.tail.seq
         try:
-            return self._projector.append(drafts, self._now(), first=write, then=recorded)[len(first.payloads) :]
+            events = self._projector.append(drafts, self._now(), read=taken.rows, first=write, then=recorded)
+            return events[len(first.payloads) :]
         except BaseException:
             if self._projector.journal.tail.seq != before:  # they are recorded, and must not be counted twice
                 with self._projector.view:

@@ -255,6 +255,28 @@ class TestAccess:
         types = [head["type"] for head in heads(tmp_path / "store")]
         assert types[-2:] == ["access.recorded", "memory.added"]
 
+    def test_the_index_states_uses_alike_before_and_after_their_commit(self, store: Any, clock: Any) -> None:
+        ids = [store.insert_memory({**EPISODE, "relevance_score": score}).id for score in (0.3, 0.5, 0.7)]
+        ids.append(store.insert_memory({"type": "semantic", "content": "what is so", "is_pinned": True}).id)
+
+        def uses() -> dict[str, list[float]]:
+            names = ("access_count", "accessed_days", "anchor", "anchored_days")
+            return {name: store.reader.index.column(name).tolist() for name in names}
+
+        before = uses()
+        for hours in (0.001, 7, 30, 700):
+            clock.advance(hours=hours)
+            memgraph.MemoryRetrieval(store).retrieve({"task_description": "what happened"})
+            for memory_id in ids[1:]:
+                store.record_access(memory_id)
+                uses()
+        pending = uses()
+        store.flush()
+        assert pending != before
+        assert uses() == pending
+        store.rebuild()
+        assert uses() == pending
+
     @pytest.mark.embedded
     def test_cypher_and_digest_include_pending_uses(self, store: Any) -> None:
         known = store.insert_memory(EPISODE)
