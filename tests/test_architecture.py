@@ -80,7 +80,8 @@ SIBLINGS = {
     "ports": {"model"},
     "privacy": {"model", "errors"},
     "config": {"logs", "model", "model_server", "errors", "privacy"},
-    "ollama": {"errors", "model", "model_server", "ports"},
+    "model_server": {"errors", "model"},
+    "ollama": {"model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
     "tasks": {"lifecycle"},
@@ -550,13 +551,7 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
 
 
 CLIENTS = {
-    "ollama": {"memgraph.ollama"},
-    "httpx": {
-        "memgraph.model_server",
-        "memgraph.ollama",
-        "memgraph.extraction.llm.servers",
-        "memgraph.diagnostics.delivery",
-    },
+    "httpx": {"memgraph.model_server", "memgraph.diagnostics.delivery"},
 }
 """Clients of servers, and the modules that import them: one for each protocol."""
 
