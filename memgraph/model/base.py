@@ -151,6 +151,11 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
         except ValidationError as error:
             raise refused(cls.__name__, error) from None
 
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], **others: Any) -> Self:
+        """Build an instance from the fields that it has in common with a stored row, and from others. Raises as `parse` does."""
+        return cls.parse({name: row[name] for name in cls.model_fields if name in row} | others)
+
 
 class Model(_Refusing):
     """Base of models that users build and receive: frozen, unknown fields refused, camelCase accepted."""
