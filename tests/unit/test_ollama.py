@@ -38,6 +38,9 @@ BOTH = pytest.mark.parametrize(
     ("ask", "failure"), [(chat, ProviderError), (embed, EmbeddingError)], ids=["chat", "embed"]
 )
 
+ONE = pytest.mark.parametrize(("ask", "failure"), [(chat, ProviderError)], ids=["chat"])
+"""What no call has of its own: the connection."""
+
 RESPONSES = {
     "model not pulled": (404, {"error": 'model "x" not found, try pulling it first'}, r"run `ollama pull (llama3\.2|nomic-embed-text)`"),
     "no such call": (404, "404 page not found", "update Ollama"),
@@ -75,7 +78,7 @@ def test_an_absent_server_is_an_error(ask: Callable[..., Any], failure: type[Exc
         ask(unused_address())
 
 
-@BOTH
+@ONE
 def test_a_server_that_says_nothing_is_waited_for_no_longer_than_set(
     ask: Callable[..., Any], failure: type[Exception]
 ) -> None:
@@ -94,7 +97,7 @@ DRIPS = {
 }
 
 
-@BOTH
+@ONE
 @pytest.mark.parametrize("case", DRIPS)
 def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(
     ask: Callable[..., Any], failure: type[Exception], case: str
@@ -106,7 +109,7 @@ def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(
         assert time.monotonic() - started < 20
 
 
-@BOTH
+@ONE
 def test_a_response_that_is_too_long_or_compressed_is_refused(
     server: OllamaServer, ask: Callable[..., Any], failure: type[Exception]
 ) -> None:
@@ -149,21 +152,21 @@ BROKEN = {
 }
 
 
-@BOTH
+@ONE
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_connection_that_breaks_off(ask: Callable[..., Any], failure: type[Exception], case: str) -> None:
     with socket_server(BROKEN[case]) as host, pytest.raises(failure, match="closed the connection"):
         ask(host)
 
 
-@BOTH
+@ONE
 def test_bytes_that_are_no_text(ask: Callable[..., Any], failure: type[Exception]) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n"
     with socket_server(head + b"\xff\xfe\x80\x81") as host, pytest.raises(failure, match=NO_ANSWER):
         ask(host)
 
 
-@BOTH
+@ONE
 def test_texts_do_not_follow_a_redirect(
     server: OllamaServer, ask: Callable[..., Any], failure: type[Exception]
 ) -> None:
@@ -176,14 +179,14 @@ def test_texts_do_not_follow_a_redirect(
     assert len(server.asked) == 1
 
 
-@BOTH
+@ONE
 @pytest.mark.parametrize("host", ["http://127.0.0.1:99999", "http://[::1", "ftp://127.0.0.1:1"])
 def test_an_address_that_is_none(ask: Callable[..., Any], failure: type[Exception], host: str) -> None:
     with pytest.raises(failure, match="is not the address of an Ollama server"):
         ask(host)
 
 
-@BOTH
+@ONE
 def test_a_server_on_this_machine_is_not_asked_through_a_proxy(
     server: OllamaServer, ask: Callable[..., Any], failure: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +263,7 @@ def test_counts_that_cannot_be_are_none(server: OllamaServer, counts: dict[str, 
     assert OllamaLanguageModel("m", host=server.host).reply(ASK).prompt_tokens is None
 
 
-@BOTH
+@ONE
 @pytest.mark.parametrize(
     ("name", "value"),
     [
