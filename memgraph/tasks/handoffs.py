@@ -175,7 +175,12 @@ def _work_tree(folder: str | Path | None) -> events.WorkTree | None:
 
 @dataclass(frozen=True)
 class Handoffs:
-    """The handoffs of a store."""
+    """The handoffs of a store.
+
+    `agent` and `justification` say who reads, and why it needs sensitive memories: a handoff between other agents does not exist for it, and
+    what it may not have is left out; by default it is the owner. `project_id` admits only memories of this project and of none; by default it
+    is the task's project.
+    """
 
     store: AgentMemoryStore
 
@@ -211,8 +216,6 @@ class Handoffs:
             what was done recall.
         max_tokens : int
             Budget of the memories that are chosen.
-        project_id : str, optional
-            Only memories of this project and of none. Default: the task's project.
         """
         done, budget = checked(Prose, what_was_done, "what_was_done").strip(), checked(Tokens, max_tokens, "max_tokens")
         giver = _named(from_agent, "from_agent")
@@ -250,18 +253,7 @@ class Handoffs:
         justification: str | None = None,
         project_id: str | None = None,
     ) -> Handoff:
-        """Return a handoff.
-
-        Parameters
-        ----------
-        handoff_id : str
-            The id, or a beginning of eight or more characters that no other one has.
-        agent, justification : str, optional
-            Who reads, and why it needs sensitive memories: a handoff between other agents does not exist for it, and what it may not
-            have is left out. Default: the owner.
-        project_id : str, optional
-            Only memories of this project and of none. Default: the task's project.
-        """
+        """Return a handoff by its id, or by a beginning of eight or more characters that no other one has."""
         row = self._row(handoff_id, agent)
         return self._shown(row, self._reader(row, agent, justification, project_id=project_id))
 
@@ -337,13 +329,7 @@ class Handoffs:
         max_tokens: int = PAGE_TOKENS,
         project_id: str | None = None,
     ) -> ContinuityPage:
-        """Return the page from which an agent continues the task of a handoff; see `ContinuityPage`. It is no recall.
-
-        Parameters
-        ----------
-        project_id : str, optional
-            Only memories of this project and of none. Default: the task's project.
-        """
+        """Return the page from which an agent continues the task of a handoff; see `ContinuityPage`. It is no recall."""
         row = self._row(handoff_id, agent)
         reader = self._reader(row, agent, justification, project_id=project_id)
         handoff = self._shown(row, reader)
