@@ -456,6 +456,7 @@ def is_wanted(config: AgentMemoryConfig, severity: Severity) -> bool:
 def report(
     config: AgentMemoryConfig,
     kind: type[DiagnosticRecord],
+    /,
     *,
     severity: Severity,
     now: Callable[[], str],

@@ -409,7 +409,7 @@ def test_opentelemetry_gets_a_log_record_of_the_trace_under_way(monkeypatch: pyt
     monkeypatch.setattr(_logs, "get_logger", provider.get_logger)
     with TracerProvider().get_tracer("a program").start_as_current_span("its work") as span:
         for tracing in ("off", "spans"):
-            delivery.report(AgentMemoryConfig(tracing=tracing), lambda: RECORD, severity="critical")
+            report(AgentMemoryConfig(tracing=tracing), RECORD)
     (emitted,) = [one.log_record for one in exporter.get_finished_logs()]
     assert (emitted.event_name, emitted.severity_text) == ("memgraph.security", "critical")
     assert emitted.severity_number is _logs.SeverityNumber.FATAL
