@@ -23,7 +23,7 @@ MODULES = {
 }
 MAX_LINES = 900
 ROOM_LINES = {
-    "diagnostics": 1_020,
+    "diagnostics": 1_000,
     "disk": 680,
     "embedding": 680,
     "extraction": 8_000,
@@ -32,14 +32,14 @@ ROOM_LINES = {
     "graph": 2_020,
     "health": 820,
     "index": 1_550,
-    "interfaces": 19_300,
+    "interfaces": 19_270,
     "journal": 4_160,
     "lifecycle": 9_750,
-    "memgraph": 3_580,
-    "model": 5_490,
+    "memgraph": 3_480,
+    "model": 5_470,
     "retrieval": 4_700,
     "store": 11_430,
-    "tasks": 3_270,
+    "tasks": 3_230,
     "text": 560,
     "viz": 2_820,
 }
