@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from memgraph.model.base import has_credentials, without_credentials
 if TYPE_CHECKING:
     import socket
 
-    from httpx import Request, Response
+    from httpx import Client, Request, Response
 
 TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 5.0
@@ -184,6 +185,13 @@ class ModelServer:
         """Return the address that is asked."""
         return self._address
 
+    @cached_property
+    def _client(self) -> Client:
+        """The client, made at the first request: it reads certificates."""
+        import httpx
+
+        return httpx.Client(**client_options(self._address, timeout_s=self.timeout_s))
+
     def _posted(self, path: str, request: Mapping[str, Any], model: str, max_bytes: int) -> tuple[int, bytes]:
         """Return the status and the body, read up to the maximum size and time."""
         import httpx
@@ -191,7 +199,7 @@ class ModelServer:
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {self._key}"} if self._key else {})
         server = f"the {self.KIND} at {self.host}"
         try:
-            client = httpx.Client(**client_options(self._address, timeout_s=self.timeout_s))
+            client = self._client
         except (
             ImportError,
             OSError,
@@ -200,7 +208,7 @@ class ModelServer:
             why = f"{server} cannot be asked for {model} in this environment ({type(error).__name__}): correct or unset {_OF_THE_CLIENT}"
             raise self.failed(model, why) from error
         try:
-            with Exchange(timeout_s=self.timeout_s, max_bytes=max_bytes), client:
+            with Exchange(timeout_s=self.timeout_s, max_bytes=max_bytes):
                 response = client.post(f"{self.url()}{path}", content=json.dumps(request), headers=headers)
                 return response.status_code, response.content
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError, ResponseTooLongError) as error:
