@@ -1,4 +1,4 @@
-"""Every failure of the real client, of the wire and of the server arrives as one error that says what to do."""
+"""Every failure of the wire and of the server arrives as one error that says what to do."""
 
 from __future__ import annotations
 
