@@ -35,7 +35,7 @@ ROOM_LINES = {
     "interfaces": 19_270,
     "journal": 4_160,
     "lifecycle": 9_750,
-    "memgraph": 3_480,
+    "memgraph": 3_490,
     "model": 5_470,
     "retrieval": 4_700,
     "store": 11_430,
