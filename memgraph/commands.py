@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from memgraph.embedding import embed_each, embed_query
+from memgraph.embedding import embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.fold import other_wordings
@@ -18,6 +18,7 @@ from memgraph.index.columns import FACT_TAG
 from memgraph.index.index import superseded
 from memgraph.lifecycle.dedup.near_duplicates import copies_of
 from memgraph.lifecycle.intake.observations import remember_text
+from memgraph.lifecycle.run import vectors_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
@@ -127,7 +128,7 @@ class MemoryCommands:
         message, data = remember_text(
             self._store, text, tags=given, project_id=project_id, access=access, domain=domain, tier=privacy_tier
         )
-        return MemoryCommandResult(command="remember", success=True, message=message, data={"redacted": kinds, **data})
+        return _done("remember", message, redacted=kinds, **data)
 
     def forget(self, query: str, *, dry_run: bool = False, pins: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.
@@ -147,36 +148,31 @@ class MemoryCommands:
         if memory_id is None:
             return MemoryCommandResult(command="forget", success=False, message=why_not)
         found = self._store.reader.known(memory_id)
+        what = f"'{preview(found.content)}'"
         if found.is_suppressed:
-            message = f"'{preview(found.content)}' is forgotten already."
-            return MemoryCommandResult(command="forget", success=True, message=message, data={"id": found.id})
+            return _done("forget", f"{what} is forgotten already.", id=found.id)
         if dry_run:
-            message = f"Would forget: '{preview(found.content)}' ({found.id}); nothing was changed"
-            data = {"id": found.id, "dry_run": True}
-            return MemoryCommandResult(command="forget", success=True, message=message, data=data)
-        ids = [memory_id, *copies_of(self._store, memory_id)]
-        if pins:
-            Pins(self._store).forget(ids)
-        self._store.curation.change(ids, lambda *_: {"is_suppressed": True})
-        memory = self._store.reader.known(memory_id)
-        message = f"Forgot: '{preview(memory.content)}'; undo: memgraph unforget {memory.id}"
-        return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
+            return _done("forget", f"Would forget: {what} ({found.id}); nothing was changed", id=found.id, dry_run=True)
+        self._suppress(found.id, True, pins=pins)
+        return _done("forget", f"Forgot: {what}; undo: memgraph unforget {found.id}", id=found.id)
 
     def unforget(self, query: str) -> MemoryCommandResult:
         """Undo `forget` for the memory with an id, or for the suppressed memory that best matches a text (as in `forget`)."""
         memory_id, why_not = self._meant(query, "suppressed")
         if memory_id is None:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
-        known = self._store.get_memory(memory_id)
+        known = self._store.reader.known(memory_id)
+        self._suppress(known.id, False)
+        what = f"'{preview(known.content)}'"
+        message = f"No longer forgotten: {what}; undo: memgraph forget {known.id}"
+        return _done("unforget", message if known.is_suppressed else f"{what} is not forgotten.", id=known.id)
+
+    def _suppress(self, memory_id: str, is_suppressed: bool, *, pins: bool = False) -> None:
+        """Suppress a memory and its copies, or undo that."""
         ids = [memory_id, *copies_of(self._store, memory_id)]
-        self._store.curation.change(ids, lambda *_: {"is_suppressed": False})
-        memory = self._store.reader.known(memory_id)
-        shown = f"'{preview(memory.content)}'"
-        if known is not None and not known.is_suppressed:
-            message = f"{shown} is not forgotten."
-        else:
-            message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
-        return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
+        if pins:
+            Pins(self._store).forget(ids)
+        self._store.curation.change(ids, lambda *_: {"is_suppressed": is_suppressed})
 
     def ask(
         self,
@@ -234,13 +230,13 @@ class MemoryCommands:
             message = f"{self._retrieval.get_confidence_text('none')}."
             if vector is None and episodes.any():
                 message = f"{message} {_NO_SUCH_WORDS}"
-            return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
+            return _done("ask", message, ids=[])
         lines = [
             label_before(memory, scope.task_id) + self._described(memory, is_evident=memory.id in evident)
             for memory in memories
         ]
-        data = {"ids": [memory.id for memory in memories], "with_evidence": [one for one in nearest if one in evident]}
-        return MemoryCommandResult(command="ask", success=True, message="\n".join(lines), data=data)
+        with_evidence = [one for one in nearest if one in evident]
+        return _done("ask", "\n".join(lines), ids=[memory.id for memory in memories], with_evidence=with_evidence)
 
     def list(
         self,
@@ -313,7 +309,30 @@ class MemoryCommands:
             Called with the number of memories read and of all.
         """
         checked(Callback, progress, "progress")
-        return export_of(self._store, shareable=shareable, progress=progress)
+        store = self._store
+        store.check_graph()
+        reader, model = store.reader, store.vector_model
+        with reader.frozen():
+            index = reader.index
+            slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
+            in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
+            ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
+            memories: builtins.list[StoredMemory] = []
+            for portion in _portions(builtins.list(ids), _READ_AT_ONCE):
+                memories += reader.read(portion)
+                if progress:
+                    progress(len(memories), len(ids))
+            links = [link for link in store.every_link() if link.source_id in ids and link.target_id in ids]
+        if shareable:
+            memories = [_without_others(memory, ids) for memory in memories]
+        return MemoryExport(
+            version=EXPORT_VERSION,
+            exported_at=store.now(),
+            total_memories=len(memories),
+            memories=memories,
+            links=links,
+            embedding_model=model.name if model.dimension else None,
+        )
 
     def import_memories(
         self, data: MemoryExport | Mapping[str, Any], *, progress: Progress | None = None
@@ -341,7 +360,17 @@ class MemoryCommands:
             `data` is neither an export nor a mapping.
         """
         checked(Callback, progress, "progress")
-        return import_into(self._store, data, progress=progress)
+        if not isinstance(data, MemoryExport | Mapping):
+            raise InvalidInputError(
+                "must be an export: a mapping with version and memories", field="export", value=data
+            )
+        try:
+            export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
+            return _import(self._store, export, progress)
+        except (InvalidInputError, DuplicateIdError) as error:
+            refused = {"imported": 0, "skipped": 0, "field": getattr(error, "field", None)}
+            message = f"Nothing was imported: {error}"
+            return MemoryCommandResult(command="import", success=False, message=message, data=refused)
 
     def format_age(self, iso_timestamp: str) -> str:
         """Return the age of a time: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
@@ -420,46 +449,8 @@ _READ_AT_ONCE = 1_000
 _EMBEDDED_AT_ONCE = 64
 
 
-def export_of(store: AgentMemoryStore, *, shareable: bool = False, progress: Progress | None = None) -> MemoryExport:
-    """Return every memory that is not deleted, with vectors and links; see `MemoryCommands.export_memories`."""
-    store.check_graph()
-    reader, model = store.reader, store.vector_model
-    with reader.frozen():
-        index = reader.index
-        slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
-        in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
-        ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
-        memories: list[StoredMemory] = []
-        for portion in _portions(list(ids), _READ_AT_ONCE):
-            memories += reader.read(portion)
-            if progress:
-                progress(len(memories), len(ids))
-        links = [link for link in store.every_link() if link.source_id in ids and link.target_id in ids]
-    if shareable:
-        memories = [_without_others(memory, ids) for memory in memories]
-    return MemoryExport(
-        version=EXPORT_VERSION,
-        exported_at=store.now(),
-        total_memories=len(memories),
-        memories=memories,
-        links=links,
-        embedding_model=model.name if model.dimension else None,
-    )
-
-
-def import_into(
-    store: AgentMemoryStore, data: MemoryExport | Mapping[str, Any], *, progress: Progress | None = None
-) -> MemoryCommandResult:
-    """Add the memories and links of an export that the store lacks; see `MemoryCommands.import_memories`."""
-    if not isinstance(data, MemoryExport | Mapping):
-        raise InvalidInputError("must be an export: a mapping with version and memories", field="export", value=data)
-    try:
-        export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
-        return _import(store, export, progress)
-    except (InvalidInputError, DuplicateIdError) as error:
-        refused = {"imported": 0, "skipped": 0, "field": getattr(error, "field", None)}
-        message = f"Nothing was imported: {error}"
-        return MemoryCommandResult(command="import", success=False, message=message, data=refused)
+def _done(command: str, message: str, **data: Any) -> MemoryCommandResult:
+    return MemoryCommandResult(command=command, success=True, message=message, data=data)
 
 
 def _import(store: AgentMemoryStore, export: MemoryExport, progress: Progress | None) -> MemoryCommandResult:
@@ -479,9 +470,7 @@ def _import(store: AgentMemoryStore, export: MemoryExport, progress: Progress | 
     if unknown:
         ids = "supporting id" if unknown == 1 else "supporting ids"
         message += f" Left out {unknown} {ids} that no memory has."
-    return MemoryCommandResult(
-        command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
-    )
+    return _done("import", message, imported=len(new), skipped=skipped)
 
 
 def _embedded(store: AgentMemoryStore, memories: Sequence[AgentMemory], progress: Progress) -> list[AgentMemory]:
@@ -492,13 +481,9 @@ def _embedded(store: AgentMemoryStore, memories: Sequence[AgentMemory], progress
         return memories
     done = 0
     for portion in _portions(lacking, _EMBEDDED_AT_ONCE):
-        try:
-            vectors = embed_each(store.embedder, [memories[place].content for place in portion])
-        except EmbeddingError:
-            break  # the model does not work: the store says so, once
+        vectors = vectors_of(store.embedder, [memories[place].content for place in portion])
         for place, vector in zip(portion, vectors, strict=True):
-            if not isinstance(vector, EmbeddingError):
-                memories[place] = memories[place].model_copy(update={"embedding": vector})
+            memories[place] = memories[place].model_copy(update={"embedding": vector})
         done += len(portion)
         progress(done, len(lacking))
     return memories

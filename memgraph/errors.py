@@ -233,10 +233,7 @@ class VectorDamageError(MemGraphError):
 class GraphError(MemGraphError):
     """The graph engine failed; the journal is unaffected and the graph can be rebuilt from it.
 
-    Parameters
-    ----------
-    engine_says : str
-        The engine's own message. It may quote stored data, so it is shown to the caller and never logged.
+    The engine's own message (`engine_says`) may quote stored data, so it is shown to the caller and never logged.
     """
 
     def __init__(self, message: str, *, engine_says: str = "") -> None:
@@ -274,15 +271,7 @@ class EmbeddingError(MemGraphError):
 
 
 class ModelMismatchError(EmbeddingError):
-    """The store's vectors come from another model or have another dimension.
-
-    Parameters
-    ----------
-    stored, given : tuple of (str, int)
-        Name and dimension of each model.
-    setting : str, optional
-        The ``embedding_model`` value that selects the stored model.
-    """
+    """The store's vectors come from another model or have another dimension; `setting` selects the stored one as ``embedding_model``."""
 
     def __init__(self, *, stored: tuple[str, int], given: tuple[str, int], setting: str | None = None) -> None:
         self.stored = stored
@@ -296,18 +285,9 @@ class ModelMismatchError(EmbeddingError):
 
 
 class ProviderError(MemGraphError):
-    """A model's server cannot be reached, refused a request, or sent an invalid answer.
+    """A server of models cannot be reached, refused a request for `model` at `host` (`status`), or sent an invalid answer.
 
-    Parameters
-    ----------
-    problem : str
-        What happened and what to do.
-    model, host : str
-        Which model was asked, and where.
-    status : int, optional
-        The HTTP status, or -1 if the answer broke off.
-    server_says : str
-        The server's own message. It may quote the request, so it is shown to the caller and never logged.
+    The server's own message (`server_says`) may quote the request, so it is shown to the caller and never logged.
     """
 
     def __init__(

@@ -68,10 +68,8 @@ PACKAGES = {
     "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget",
     "memgraph.embedding": "MiniLMEmbedder NoEmbedder OllamaEmbedder",
     "memgraph.facade": "MemGraph",
-    "memgraph.facade.contradictions": "Contradictions",
     "memgraph.facade.curation": "Curation",
-    "memgraph.facade.maintenance": "Maintenance",
-    "memgraph.facade.procedures": "Procedures",
+    "memgraph.facade.learning": "Contradictions Distillation Maintenance Procedures",
     "memgraph.lifecycle": "ConsolidationPipeline collect ingest save_episode save_observation sleep",
     "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
     "memgraph.model.memory": "StoredEpisodicMemory StoredMemory StoredProceduralMemory StoredSemanticMemory id_of",
@@ -151,10 +149,10 @@ SIGNATURES = {
     "ConsolidationPipeline.compress": "cycle_count=0",
     "ConsolidationPipeline.is_landmark": "memory",
     "MemGraph.at": "when, *, recorded=False",
-    "facade.contradictions.Contradictions.dismiss": "one_id, other_id, *, reason=None",
-    "facade.contradictions.Contradictions.find": "*, seconds=None, progress=None",
-    "facade.contradictions.Contradictions.list": "*, project=None, decided=False",
-    "facade.contradictions.Contradictions.resolve": "one_id, other_id, *, keep, reason=None",
+    "facade.learning.Contradictions.dismiss": "one_id, other_id, *, reason=None",
+    "facade.learning.Contradictions.find": "*, seconds=None, progress=None",
+    "facade.learning.Contradictions.list": "*, project=None, decided=False",
+    "facade.learning.Contradictions.resolve": "one_id, other_id, *, keep, reason=None",
     "facade.curation.Curation.archive": "ids, *, reason=None, summary=None",
     "facade.curation.Curation.delete": "ids, *, reason=None",
     "facade.curation.Curation.edit": "ids, values=None, *, add_tags=(), remove_tags=(), as_new=False",
@@ -170,15 +168,15 @@ SIGNATURES = {
     "facade.curation.Curation.unpin": "ids",
     "facade.curation.Curation.untag": "ids, tags",
     "facade.curation.Curation.why": "id, *, depth=3, most=10",
-    "facade.maintenance.Maintenance.compress": "",
-    "facade.procedures.Procedures.learn": "",
-    "facade.maintenance.Maintenance.analyse_errors": "",
-    "facade.procedures.Procedures.proposals": "*, state='proposed', project=None",
-    "facade.procedures.Procedures.approve": "proposal_id",
-    "facade.procedures.Procedures.reject": "proposal_id",
-    "facade.procedures.Procedures.reopen": "proposal_id",
-    "facade.maintenance.Maintenance.collect": "*, preview=False, progress=None",
-    "facade.maintenance.Maintenance.sleep": "*, phases=(), max_seconds=None, progress=None",
+    "facade.learning.Maintenance.compress": "",
+    "facade.learning.Procedures.learn": "",
+    "facade.learning.Maintenance.analyse_errors": "",
+    "facade.learning.Procedures.proposals": "*, state='proposed', project=None",
+    "facade.learning.Procedures.approve": "proposal_id",
+    "facade.learning.Procedures.reject": "proposal_id",
+    "facade.learning.Procedures.reopen": "proposal_id",
+    "facade.learning.Maintenance.collect": "*, preview=False, progress=None",
+    "facade.learning.Maintenance.sleep": "*, phases=(), max_seconds=None, progress=None",
     "MemGraph.record_outcome": "query_id, outcome, *, used=(), overridden=()",
     "MemGraph.search_memories": "text, **options",
     "MemGraph.build_agent_context": "task, also=(), *, agent='agent', project=None, **query",
@@ -335,7 +333,7 @@ def test_the_facade_wires_the_parts(config, embedder, clock):
         assert memory.store.get_stats().total == 1
 
 
-HEAVY = ["click", "kuzu", "networkx", "numpy", "ollama", "onnxruntime", "orjson", "pydantic", "rich", "tokenizers"]
+HEAVY = ["click", "httpx", "kuzu", "networkx", "numpy", "onnxruntime", "orjson", "pydantic", "rich", "tokenizers"]
 
 
 def test_importing_memgraph_is_light():

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -127,6 +128,7 @@ class DeliveryError(MemGraphError):
         super().__init__(problem)
 
 
+@dataclass(frozen=True)
 class Webhook:
     """Posts records as JSON, signed.
 
@@ -137,38 +139,41 @@ class Webhook:
 
     name = "webhook"
 
-    def __init__(self, address: str, secret: str, *, timeout_s: float, now: Callable[[], float] = time.time) -> None:
-        self._address, self._secret = address, secret.encode()
-        self._timeout_s = timeout_s
-        self._now = now
+    address: str
+    secret: str = field(repr=False)
+    _: KW_ONLY
+    timeout_s: float
+    now: Callable[[], float] = time.time
 
     def attempt(self, record: DiagnosticRecord, delivery: str) -> None:
         """Post a record."""
-        body, timestamp = orjson.dumps(document_of(record)), str(int(self._now()))
+        body, timestamp = orjson.dumps(document_of(record)), str(int(self.now()))
         signed = b".".join((timestamp.encode(), delivery.encode(), body))
         headers = {
             "x-memgraph-timestamp": timestamp,
             "x-memgraph-delivery": delivery,
-            "x-memgraph-signature": f"v1={hmac.new(self._secret, signed, hashlib.sha256).hexdigest()}",
+            "x-memgraph-signature": f"v1={hmac.new(self.secret.encode(), signed, hashlib.sha256).hexdigest()}",
         }
-        _post(self._address, body, headers, timeout_s=self._timeout_s)
+        _post(self.address, body, headers, timeout_s=self.timeout_s)
 
 
+@dataclass(frozen=True)
 class PagerDuty:
     """Triggers an event of PagerDuty's Events API v2. Records of one store and subject belong to one incident."""
 
     name = "pagerduty"
 
-    def __init__(self, address: str, routing_key: str, *, timeout_s: float) -> None:
-        self._address, self._routing_key = address, routing_key
-        self._timeout_s = timeout_s
+    address: str
+    routing_key: str = field(repr=False)
+    _: KW_ONLY
+    timeout_s: float
 
     def attempt(self, record: DiagnosticRecord, delivery: str) -> None:  # noqa: ARG002 - it has a key of its own
         """Trigger an event."""
         source = record.store_id or "unknown"
         document = document_of(record)
         event = {
-            "routing_key": self._routing_key,
+            "routing_key": self.routing_key,
             "event_action": "trigger",
             "dedup_key": f"memgraph:{source}:{document['kind']}:{record.subject}",
             "payload": {
@@ -182,7 +187,7 @@ class PagerDuty:
                 "custom_details": document,
             },
         }
-        _post(self._address, orjson.dumps(event), {}, timeout_s=self._timeout_s)
+        _post(self.address, orjson.dumps(event), {}, timeout_s=self.timeout_s)
 
 
 def document_of(record: DiagnosticRecord) -> dict[str, Any]:
@@ -300,66 +305,6 @@ class Outlet:
                 self._waiting.task_done()
 
 
-class Sender:
-    """Sends alerts to a target, with repetitions after growing, random waits, and keeps what was not accepted; none twice within an hour."""
-
-    def __init__(
-        self,
-        target: Webhook | PagerDuty,
-        *,
-        attempts: int,
-        dead_letters: Path,
-        wait: Callable[[float], None] = time.sleep,
-        repeats: Repeats | None = None,
-    ) -> None:
-        self._target = target
-        self._attempts = attempts
-        self._dead_letters = dead_letters
-        self._wait = wait
-        self._accepted = repeats or Repeats()
-        self._last_attempt: tuple[DiagnosticRecord, int, str] | None = None
-        """Record and number of the last attempt that was begun, and what is wrong so far."""
-
-    def send(self, record: DiagnosticRecord) -> None:
-        """Send an alert, or keep it; do nothing if the same was accepted within the last hour."""
-        if not self._accepted.is_due(record.identity):
-            return
-        delivery, pause_s = str(uuid4()), FIRST_WAIT_S
-        for number in range(1, self._attempts + 1):
-            self._last_attempt = (record, number, "no answer")
-            try:
-                self._target.attempt(record, delivery)
-                self._accepted.note(record.identity)
-                return
-            except DeliveryError as error:
-                self._last_attempt = (record, number, str(error))
-                if error.is_final or number == self._attempts:
-                    self.keep(record, problem=str(error), attempts=number)
-                    return
-            self._wait(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, protects nothing
-            pause_s = min(2 * pause_s, MAX_WAIT_S)
-
-    def give_up(self, record: DiagnosticRecord) -> None:
-        """Keep an alert for which there is no time left. Another thread may be sending it."""
-        if not self._accepted.is_due(record.identity):
-            return
-        tried, number, problem = self._last_attempt or (None, 0, "")
-        if tried is record:
-            self.keep(record, problem=f"{problem}; then the process ended", attempts=number)
-        else:
-            self.keep(record, problem="the process ended before the first attempt", attempts=0)
-
-    def keep(self, record: DiagnosticRecord, *, problem: str, attempts: int) -> None:
-        """Write an alert to the file of undelivered ones."""
-        alert = {"target": self._target.name, "problem": problem, "attempts": attempts, "record": document_of(record)}
-        try:
-            append_line(self._dead_letters, alert)
-        except OSError as error:
-            logger.error("diagnostics: an alert is lost: %s: %s", self._dead_letters, error.strerror)
-        else:
-            logger.error("diagnostics: an alert was not delivered to %s (%s); it is kept in %s", self._target.name, problem, self._dead_letters)  # fmt: skip
-
-
 HOUR_S = 3_600.0
 _MANY = 1_000
 
@@ -391,6 +336,59 @@ class Repeats:
 
     def _is_due(self, key: Hashable) -> bool:
         return key not in self._noted or self._timer() - self._noted[key][0] >= self._between_s
+
+
+@dataclass
+class Sender:
+    """Sends alerts to a target, with repetitions after growing, random waits, and keeps what was not accepted; none twice within an hour."""
+
+    target: Webhook | PagerDuty
+    _: KW_ONLY
+    attempts: int
+    dead_letters: Path
+    wait: Callable[[float], None] = time.sleep
+    accepted: Repeats = field(default_factory=Repeats)
+    _last_attempt: tuple[DiagnosticRecord, int, str] | None = None
+    """Record and number of the last attempt that was begun, and what is wrong so far."""
+
+    def send(self, record: DiagnosticRecord) -> None:
+        """Send an alert, or keep it; do nothing if the same was accepted within the last hour."""
+        if not self.accepted.is_due(record.identity):
+            return
+        delivery, pause_s = str(uuid4()), FIRST_WAIT_S
+        for number in range(1, self.attempts + 1):
+            self._last_attempt = (record, number, "no answer")
+            try:
+                self.target.attempt(record, delivery)
+                self.accepted.note(record.identity)
+                return
+            except DeliveryError as error:
+                self._last_attempt = (record, number, str(error))
+                if error.is_final or number == self.attempts:
+                    self.keep(record, problem=str(error), attempts=number)
+                    return
+            self.wait(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, protects nothing
+            pause_s = min(2 * pause_s, MAX_WAIT_S)
+
+    def give_up(self, record: DiagnosticRecord) -> None:
+        """Keep an alert for which there is no time left. Another thread may be sending it."""
+        if not self.accepted.is_due(record.identity):
+            return
+        tried, number, problem = self._last_attempt or (None, 0, "")
+        if tried is record:
+            self.keep(record, problem=f"{problem}; then the process ended", attempts=number)
+        else:
+            self.keep(record, problem="the process ended before the first attempt", attempts=0)
+
+    def keep(self, record: DiagnosticRecord, *, problem: str, attempts: int) -> None:
+        """Write an alert to the file of undelivered ones."""
+        alert = {"target": self.target.name, "problem": problem, "attempts": attempts, "record": document_of(record)}
+        try:
+            append_line(self.dead_letters, alert)
+        except OSError as error:
+            logger.error("diagnostics: an alert is lost: %s: %s", self.dead_letters, error.strerror)
+        else:
+            logger.error("diagnostics: an alert was not delivered to %s (%s); it is kept in %s", self.target.name, problem, self.dead_letters)  # fmt: skip
 
 
 _NS_PER_S = 1_000_000_000
@@ -455,12 +453,20 @@ def is_wanted(config: AgentMemoryConfig, severity: Severity) -> bool:
     )
 
 
-def report(config: AgentMemoryConfig, make: Callable[[], DiagnosticRecord], *, severity: Severity) -> None:
+def report(
+    config: AgentMemoryConfig,
+    kind: type[DiagnosticRecord],
+    /,
+    *,
+    severity: Severity,
+    now: Callable[[], str],
+    **said: object,
+) -> None:
     """Make a record, if something receives it, log it, and hand it over. An invalid one is refused and logged: what was done does not fail for it."""
     if not is_wanted(config, severity):
         return
     try:
-        record = make()
+        record = kind.parse({"at": now(), "severity": severity, **said})
     except MemGraphError as error:
         logger.error("a diagnostic record is invalid and was refused: %s", type(error).__name__)
         return

@@ -113,6 +113,17 @@ class RecallCounts(Strict):
     duration_ms: Duration
     longest_ms: Duration
 
+    def __add__(self, other: RecallCounts) -> RecallCounts:
+        """Return the counts of both."""
+        return RecallCounts(
+            recalls=self.recalls + other.recalls,
+            empty=self.empty + other.empty,
+            results=self.results + other.results,
+            tokens=self.tokens + other.tokens,
+            duration_ms=round(self.duration_ms + other.duration_ms, 3),
+            longest_ms=max(self.longest_ms, other.longest_ms),
+        )
+
 
 class RetrievalRecord(DiagnosticRecord):
     """The ranking of an open store's recalls, and what those since the last record gave: at the first, hourly, at the end, or at each."""

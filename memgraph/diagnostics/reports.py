@@ -21,7 +21,6 @@ from memgraph.diagnostics.records import (
     RetrievalRecord,
     SecurityReason,
     SecurityRecord,
-    Severity,
     quota_severity,
     security_severity,
     token_of,
@@ -56,24 +55,22 @@ def report_security(
     error: JournalError | None = None,
 ) -> None:
     """Report something that concerns a store's trust, and where the error says it is."""
-    severity = security_severity(reason, config.security_mode)
     if error is not None:
         _reported.note(_finding(config, reason, store_id, error))
-
-    def made() -> SecurityRecord:
-        place = error if isinstance(error, DamagedJournalError) else None
-        return SecurityRecord(
-            at=now(),
-            severity=severity,
-            store_id=store_id,
-            reason=reason,
-            mode=config.security_mode,
-            key_ids=[*map(token_of, error.key_ids[:_MAX_KEYS])] if isinstance(error, KeyMissingError) else [],
-            segment=token_of(Path(place.path).name) if place else None,
-            seq=place.seq if place else None,
-        )
-
-    report(config, made, severity=severity)
+    place = error if isinstance(error, DamagedJournalError) else None
+    key_ids = error.key_ids[:_MAX_KEYS] if isinstance(error, KeyMissingError) else []
+    report(
+        config,
+        SecurityRecord,
+        severity=security_severity(reason, config.security_mode),
+        now=now,
+        store_id=store_id,
+        reason=reason,
+        mode=config.security_mode,
+        key_ids=[*map(token_of, key_ids)],
+        segment=token_of(Path(place.path).name) if place else None,
+        seq=place.seq if place else None,
+    )
 
 
 def report_finding(
@@ -113,15 +110,9 @@ def report_quota(
     repeats: Repeats = _reached,
 ) -> None:
     """Report that a limit was reached, unless that was done within the last minute."""
-    if not (occasions := repeats.note((store_id, quota))):
-        return
-    severity = quota_severity(quota)
-
-    def made() -> QuotaRecord:
+    if occasions := repeats.note((store_id, quota)):
         said = {"quota": quota, "value": float(value), "limit": float(limit), "unit": unit, "occasions": occasions}
-        return QuotaRecord.parse({"at": now(), "severity": severity, "store_id": store_id, **said})
-
-    report(config, made, severity=severity)
+        report(config, QuotaRecord, severity=quota_severity(quota), now=now, store_id=store_id, **said)
 
 
 _is_within: ContextVar[bool] = ContextVar("memgraph_lifecycle_run", default=False)
@@ -165,41 +156,35 @@ def reported_run(
         _is_within.reset(token)
         is_stopped = error is not None and not isinstance(error, Exception)  # Ctrl-C
         has_failed = error is not None and not is_stopped
-        outcome = "failed" if has_failed else "interrupted" if is_stopped or notes.left else "complete"
-        severity: Severity = "error" if has_failed else "info"
-
-        def made() -> LifecycleRecord:
-            return LifecycleRecord.parse(
-                {
-                    "at": now(),
-                    "severity": severity,
-                    "store_id": store_id,
-                    "run": run,
-                    "outcome": outcome,
-                    "phases": notes.phases,
-                    "left": notes.left,
-                    "phase": notes.phase if error is not None else None,
-                    "error": type(error).__name__ if has_failed else None,
-                    "counts": {name: number for name, number in notes.counts.items() if number},
-                    "changed": notes.changed,
-                    "resumed": notes.resumed,
-                    "duration_s": round(max(0.0, timer() - began), 3),
-                }
-            )
-
-        report(config, made, severity=severity)
+        report(
+            config,
+            LifecycleRecord,
+            severity="error" if has_failed else "info",
+            now=now,
+            store_id=store_id,
+            run=run,
+            outcome="failed" if has_failed else "interrupted" if is_stopped or notes.left else "complete",
+            phases=notes.phases,
+            left=notes.left,
+            phase=notes.phase if error is not None else None,
+            error=type(error).__name__ if has_failed else None,
+            counts={name: number for name, number in notes.counts.items() if number},
+            changed=notes.changed,
+            resumed=notes.resumed,
+            duration_s=round(max(0.0, timer() - began), 3),
+        )
 
 
 MAX_RANKINGS = 16
 """Rankings of an open store that are reported. More are unlikely, except that each query may bring a floor of its own."""
 
 
+@dataclass(slots=True)
 class _Use:
     """What was counted of a ranking since its last record."""
 
-    def __init__(self, reported_at: float) -> None:
-        self.reported_at = reported_at
-        self.counts: RecallCounts | None = None
+    reported_at: float
+    counts: RecallCounts | None = None
 
 
 class RecallWatch:
@@ -240,7 +225,7 @@ class RecallWatch:
                 self._report_ranking(ranking, "recall", one, query_id)
             if use is None:
                 return
-            use.counts = one if use.counts is None else _sum(use.counts, one)
+            use.counts = one if use.counts is None else use.counts + one
             if self._timer() - use.reported_at >= HOUR_S:
                 self._report_ranking(ranking, "hour", use.counts)
                 use.counts, use.reported_at = None, self._timer()
@@ -256,25 +241,5 @@ class RecallWatch:
     def _report_ranking(
         self, ranking: Ranking, reason: str, counts: RecallCounts | None = None, query_id: str | None = None
     ) -> None:
-        def made() -> RetrievalRecord:
-            return RetrievalRecord(
-                at=self._now(),
-                store_id=self._store_id,
-                reason=reason,
-                ranking=ranking,
-                counts=counts,
-                query_id=query_id,
-            )
-
-        report(self._config, made, severity="info")
-
-
-def _sum(one: RecallCounts, other: RecallCounts) -> RecallCounts:
-    return RecallCounts(
-        recalls=one.recalls + other.recalls,
-        empty=one.empty + other.empty,
-        results=one.results + other.results,
-        tokens=one.tokens + other.tokens,
-        duration_ms=round(one.duration_ms + other.duration_ms, 3),
-        longest_ms=max(one.longest_ms, other.longest_ms),
-    )
+        said = {"reason": reason, "ranking": ranking, "counts": counts, "query_id": query_id}
+        report(self._config, RetrievalRecord, severity="info", now=self._now, store_id=self._store_id, **said)

@@ -46,11 +46,8 @@ from memgraph.store.past import When
 if TYPE_CHECKING:
     from memgraph.commands import MemoryCommands
     from memgraph.extraction.readers import Reader
-    from memgraph.facade.contradictions import Contradictions
     from memgraph.facade.curation import Curation
-    from memgraph.facade.distillation import Distillation
-    from memgraph.facade.maintenance import Maintenance
-    from memgraph.facade.procedures import Procedures
+    from memgraph.facade.learning import Contradictions, Distillation, Maintenance, Procedures
     from memgraph.lifecycle import ConsolidationPipeline
     from memgraph.model.results.maintenance import Health
     from memgraph.tasks import Tasks
@@ -87,7 +84,7 @@ class MemGraph:
     @cached_property
     def procedures(self) -> Procedures:
         """Learns procedures; approves or rejects proposed ones."""
-        from memgraph.facade.procedures import Procedures
+        from memgraph.facade.learning import Procedures
 
         return Procedures(self.store)
 
@@ -103,7 +100,7 @@ class MemGraph:
     @cached_property
     def contradictions(self) -> Contradictions:
         """Finds contradictions and resolves them."""
-        from memgraph.facade.contradictions import Contradictions
+        from memgraph.facade.learning import Contradictions
 
         return Contradictions(self.store, lambda: self.judge)
 
@@ -117,7 +114,7 @@ class MemGraph:
     @cached_property
     def distillation(self) -> Distillation:
         """Work orders for what rules cannot judge, and their answers."""
-        from memgraph.facade.distillation import Distillation
+        from memgraph.facade.learning import Distillation
         from memgraph.lifecycle.orders import SessionWatch
 
         return Distillation(self.store, SessionWatch(self.store))
@@ -132,7 +129,7 @@ class MemGraph:
     @cached_property
     def maintenance(self) -> Maintenance:
         """Sleep, and each of its steps on its own."""
-        from memgraph.facade.maintenance import Maintenance
+        from memgraph.facade.learning import Maintenance
 
         return Maintenance(self.store, self.consolidation, lambda: self.judge)
 

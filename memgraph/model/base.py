@@ -91,6 +91,8 @@ Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Floor = Annotated[Literal["auto", "off"] | Unit, BeforeValidator(_floor)]
 """A floor of retrieval: ``auto``, the calibrated one; ``off``; or a probability."""
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, Field(ge=0)]
@@ -150,6 +152,11 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
             return cls.model_validate(data)
         except ValidationError as error:
             raise refused(cls.__name__, error) from None
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], **others: Any) -> Self:
+        """Build an instance from the fields that it has in common with a stored row, and from others. Raises as `parse` does."""
+        return cls.parse({name: row[name] for name in cls.model_fields if name in row} | others)
 
 
 class Model(_Refusing):

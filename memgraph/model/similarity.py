@@ -12,26 +12,27 @@ from memgraph.errors import InvalidInputError
 
 
 def _numbers(value: object, kind: Any) -> NDArray[Any]:
-    """Return a value as an array, or raise `ValueError`. A number that is too large for its type becomes infinite."""
+    """Return a value as a vector of finite numbers, or raise `ValueError`. A number that is too large for its type becomes infinite."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "biufO":
             raise ValueError(f"elements of type {given.dtype}")
         with np.errstate(over="ignore"):
-            return np.asarray(given, dtype=kind)
+            vector = np.asarray(given, dtype=kind)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"is not a vector of numbers ({error})") from None
+    if vector.ndim != 1:
+        raise ValueError(f"must be one-dimensional, not of shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ValueError("holds NaN or infinity")
+    return vector
 
 
 def to_vector(value: object) -> NDArray[np.float32]:
     """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
-    vector = value if isinstance(value, np.ndarray) and value.dtype == np.float32 else _numbers(value, np.float32)
-    if vector.ndim != 1 or vector.size == 0:
-        raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise ValueError("holds NaN or infinity")
+    vector = _numbers(value, np.float32)
     if not vector.any():
-        raise ValueError("is all zero and has no direction")
+        raise ValueError("is empty or all zero, and has no direction")
     if vector.flags.writeable:
         vector = vector.copy()
         vector.flags.writeable = False
@@ -43,7 +44,13 @@ def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | Array
 
     Vectors that differ in length, or contain anything but finite numbers, raise an `InvalidInputError`.
     """
-    left, right = _vector(a, "a"), _vector(b, "b")
+    vectors = []
+    for name, value in (("a", a), ("b", b)):
+        try:
+            vectors.append(_numbers(value, np.float64))
+        except ValueError as error:
+            raise InvalidInputError(str(error), field=name, value=value) from None
+    left, right = vectors
     if left.shape != right.shape:
         raise InvalidInputError(
             f"vectors differ in length: {left.shape} and {right.shape}", field="b", value=right.size
@@ -53,15 +60,3 @@ def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | Array
     # so that squares neither overflow nor underflow
     left, right = left / np.abs(left).max(), right / np.abs(right).max()
     return float(np.clip(left @ right / (np.linalg.norm(left) * np.linalg.norm(right)), -1.0, 1.0))
-
-
-def _vector(value: object, name: str) -> NDArray[np.float64]:
-    try:
-        vector = _numbers(value, np.float64)
-    except ValueError as error:
-        raise InvalidInputError(str(error), field=name, value=value) from None
-    if vector.ndim != 1:
-        raise InvalidInputError(f"must be one-dimensional, not of shape {vector.shape}", field=name, value=value)
-    if not np.isfinite(vector).all():
-        raise InvalidInputError("contains NaN or infinity", field=name, value=value)
-    return vector

@@ -209,21 +209,28 @@ class Listings:
             return self._reader.stats(mask)
 
 
-def only_id(beginning: str, ids_from: Callable[[str], Sequence[str]]) -> str:
+def only_id(
+    beginning: str,
+    ids_from: Callable[[str], Sequence[str]],
+    *,
+    kind: str = "memory",
+    field: str = "id",
+    listed_by: str = "memgraph list",
+) -> str:
     """Return the id with this prefix: a complete id unchanged, otherwise the only match of `ids_from`; refuse one that is too short or ambiguous."""
-    given = checked(str, beginning, "id").strip().lower()
+    given = checked(str, beginning, field).strip().lower()
     if whole := stored_form(given):
         return whole
     if len(given) < MIN_ID_CHARS:
         problem = f"must be an id, or at least its first {MIN_ID_CHARS} characters"
-        raise InvalidInputError(problem, field="id", value=beginning)
+        raise InvalidInputError(problem, field=field, value=beginning)
     found = sorted(ids_from(given))
     if not found:
-        raise NotFoundError("memory", beginning)
+        raise NotFoundError(kind, beginning, listed_by=listed_by)
     if len(found) > 1:
         shown = ", ".join(found[:_SHOWN_IDS]) + (", …" if len(found) > _SHOWN_IDS else "")
         raise InvalidInputError(
-            f"matches {len(found)} ids ({shown}); give more characters", field="id", value=beginning
+            f"matches {len(found)} ids ({shown}); give more characters", field=field, value=beginning
         )
     return found[0]
 

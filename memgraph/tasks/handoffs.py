@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -32,6 +32,7 @@ from memgraph.model.results.tasks import (
     Handoff,
     HandoffState,
     Ledger,
+    LedgerContext,
     Pin,
     TaskItem,
     TaskSnapshot,
@@ -47,6 +48,7 @@ from memgraph.retrieval.overview import rules_in
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
 from memgraph.store.access.visibility import visible
+from memgraph.store.listing import only_id
 from memgraph.store.query import Mask
 from memgraph.tasks.sessions import LISTS, find_task, snapshot
 from memgraph.text.cutting import whole_sentences
@@ -56,7 +58,6 @@ MEMORY_TOKENS = 800
 """Default budget of the memories that a handoff carries."""
 PAGE_TOKENS = 2_000
 """Default budget of a continuity page."""
-_GIT = ("branch", "last_git_commit", "uncommitted_changes", "files_modified", "has_more_files")
 _CHARS_A_TOKEN = 4
 _REMARK_CHARS = 120
 """Kept free for the line that says what was left out."""
@@ -155,20 +156,14 @@ class Ledgers:
 
     def _ledger(self, row: Row) -> Ledger:
         learned = self.store.reader.sources(LEARNED_BY, row["id"], limit=MAX_COUNT)
-        context = {
-            "tech_stack": row.get("tech_stack", []),
-            "patterns_learned": sorted(learned),
-            "current_goal": row.get("goal"),
-        }
-        return Ledger.parse(
-            {
-                "agent_id": row["agent"],
-                "last_checkpoint": row["checkpoint_at"],
-                "tasks_completed": len(self.store.reader.sources(COMPLETED_BY, row["id"], limit=MAX_COUNT)),
-                "current_task": row.get("current_task"),
-                "state": git_of(row),
-                "context": context,
-            }
+        completed = self.store.reader.sources(COMPLETED_BY, row["id"], limit=MAX_COUNT)
+        return Ledger.of_row(
+            row,
+            agent_id=row["agent"],
+            last_checkpoint=row["checkpoint_at"],
+            tasks_completed=len(completed),
+            state=git_of(row),
+            context=LedgerContext.of_row(row, patterns_learned=sorted(learned), current_goal=row.get("goal")),
         )
 
 
@@ -180,7 +175,12 @@ def _work_tree(folder: str | Path | None) -> events.WorkTree | None:
 
 @dataclass(frozen=True)
 class Handoffs:
-    """The handoffs of a store."""
+    """The handoffs of a store.
+
+    `agent` and `justification` say who reads, and why it needs sensitive memories: a handoff between other agents does not exist for it, and
+    what it may not have is left out; by default it is the owner. `project_id` admits only memories of this project and of none; by default it
+    is the task's project.
+    """
 
     store: AgentMemoryStore
 
@@ -216,8 +216,6 @@ class Handoffs:
             what was done recall.
         max_tokens : int
             Budget of the memories that are chosen.
-        project_id : str, optional
-            Only memories of this project and of none. Default: the task's project.
         """
         done, budget = checked(Prose, what_was_done, "what_was_done").strip(), checked(Tokens, max_tokens, "max_tokens")
         giver = _named(from_agent, "from_agent")
@@ -255,18 +253,7 @@ class Handoffs:
         justification: str | None = None,
         project_id: str | None = None,
     ) -> Handoff:
-        """Return a handoff.
-
-        Parameters
-        ----------
-        handoff_id : str
-            The id, or a beginning of eight or more characters that no other one has.
-        agent, justification : str, optional
-            Who reads, and why it needs sensitive memories: a handoff between other agents does not exist for it, and what it may not
-            have is left out. Default: the owner.
-        project_id : str, optional
-            Only memories of this project and of none. Default: the task's project.
-        """
+        """Return a handoff by its id, or by a beginning of eight or more characters that no other one has."""
         row = self._row(handoff_id, agent)
         return self._shown(row, self._reader(row, agent, justification, project_id=project_id))
 
@@ -342,13 +329,7 @@ class Handoffs:
         max_tokens: int = PAGE_TOKENS,
         project_id: str | None = None,
     ) -> ContinuityPage:
-        """Return the page from which an agent continues the task of a handoff; see `ContinuityPage`. It is no recall.
-
-        Parameters
-        ----------
-        project_id : str, optional
-            Only memories of this project and of none. Default: the task's project.
-        """
+        """Return the page from which an agent continues the task of a handoff; see `ContinuityPage`. It is no recall."""
         row = self._row(handoff_id, agent)
         reader = self._reader(row, agent, justification, project_id=project_id)
         handoff = self._shown(row, reader)
@@ -363,20 +344,17 @@ class Handoffs:
 
     def _row(self, handoff_id: str, agent: str | None) -> Row:
         """Return the row of a handoff; one that does not exist for an agent is not found. A whole id costs a look-up, a beginning reads them all."""
-        wanted = checked(Name, handoff_id, "handoff_id").strip().lower()
-        row = self.store.reader.record(HANDOFF, wanted)
-        if row is not None:
-            rows = [row] if _exists_for(checked(Name | None, agent, "agent"), row) else []
-        elif len(wanted) >= MIN_ID_CHARS:
-            rows = [row for row in self._rows(agent) if row["id"].startswith(wanted)]
-        else:
-            rows = []
-        if not rows:
-            raise NotFoundError("handoff", handoff_id, listed_by="memgraph handoff list")
-        if len(rows) > 1:
-            problem = f"is the beginning of {len(rows)} ids; give more of it"
-            raise InvalidInputError(problem, field="handoff_id", value=handoff_id)
-        return rows[0]
+        name = checked(Name | None, agent, "agent")
+
+        def ids_from(beginning: str) -> builtins.list[str]:
+            return [row["id"] for row in self._rows(name) if row["id"].startswith(beginning)]
+
+        listed_by = "memgraph handoff list"
+        found = only_id(handoff_id, ids_from, kind="handoff", field="handoff_id", listed_by=listed_by)
+        row = self.store.reader.record(HANDOFF, found)
+        if row is None or not _exists_for(name, row):
+            raise NotFoundError("handoff", handoff_id, listed_by=listed_by)
+        return row
 
     def _reader(
         self, row: Row, agent: str | None, justification: str | None = None, *, project_id: str | None = None
@@ -386,16 +364,14 @@ class Handoffs:
 
     def _shown(self, row: Row, reader: TaskReader) -> Handoff:
         """Return a handoff with what may be shown of it."""
-        known = {name: row[name] for name in Handoff.model_fields if name in row}
+        known: dict[str, Any] = {"git_state": reader.git(row), "memory_ids": reader.ids(self._carried(row["id"]))}
         for name in ("artifacts", "needs_testing", "known_issues"):
             known[name] = reader.lines(row.get(name, []))
         if not reader.access.may_read_text(row["what_was_done"]):
             known["what_was_done"] = ""
         if not reader.access.may_read_text(row.get("reason")):
             known["reason"] = None
-        return Handoff.parse(
-            {**known, "git_state": reader.git(row), "memory_ids": reader.ids(self._carried(row["id"]))}
-        )
+        return Handoff.of_row(row, **known)
 
     def _carried(self, handoff_id: str) -> builtins.list[str]:
         reader = self.store.reader
@@ -588,7 +564,7 @@ def reader_of(
 
 def git_of(row: Row) -> GitState | None:
     """Return the state of a work tree from a row of a ledger or handoff; None if it has none."""
-    return GitState.parse({name: row[name] for name in _GIT if name in row}) if "uncommitted_changes" in row else None
+    return GitState.of_row(row) if "uncommitted_changes" in row else None
 
 
 def _warns(memory: StoredMemory) -> bool:

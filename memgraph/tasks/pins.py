@@ -255,8 +255,7 @@ class Pins:
 
 
 def _pin(row: Row, memory: StoredMemory) -> Pin:
-    given: dict[str, Any] = {name: row[name] for name in ("kind", "task_id", "created_at", "expires_at") if name in row}
-    return Pin.parse({"id": row["id"], "content": memory.content, "removed_at": row.get("closed_at"), **given})
+    return Pin.of_row(row, content=memory.content, removed_at=row.get("closed_at"))
 
 
 _LINE = re.compile(

@@ -77,7 +77,7 @@ def find_task(store: AgentMemoryStore, task_id: str) -> Task:
     row = store.reader.record(TASK, task_key(name))
     if row is None:
         raise NotFoundError("task", name, listed_by="memgraph task list")
-    return _task(row)
+    return Task.of_row(row, id=name)
 
 
 def has_task(store: AgentMemoryStore, task_id: str) -> bool:
@@ -93,7 +93,7 @@ def list_tasks(
     for one in wanted:
         checked(TaskStatus, one, "status")
     checked(Name | None, project, "project")
-    tasks = [_task(row) for row in store.reader.every_record(TASK)]
+    tasks = [Task.of_row(row, id=row["name"]) for row in store.reader.every_record(TASK)]
     chosen = [one for one in tasks if one.status in wanted and project in (None, one.project_id)]
     return sorted(sorted(chosen, key=lambda one: one.id), key=lambda one: one.touched_at, reverse=True)
 
@@ -133,11 +133,6 @@ def id_for(store: AgentMemoryStore, title: str) -> str:
         number += 1
         candidate = f"{base}-{number}"
     return candidate
-
-
-def _task(row: Row) -> Task:
-    fields = ("title", "status", "project_id", "created_at", "touched_at")
-    return Task.parse({"id": row["name"], **{name: row[name] for name in fields if name in row}})
 
 
 def _moment(as_of: int | When | None) -> int | str | None:
@@ -232,24 +227,15 @@ def stack_with(stack: list[str], task_id: str, *, push: bool = False) -> list[st
 
 def session_of(session_id: str, row: Row, now: str) -> SessionTasks:
     """Return a session from its row. Switches to and fro count no more once the last one is old."""
-    switch = rejected = None
+    found: dict[str, Any] = {"session_id": session_id, "switches_back": 0}
     if "switched_at" in row:
-        switch = TaskSwitch(
-            from_task=row.get("switched_from"), to_task=row.get("switched_to"), switched_at=row["switched_at"]
-        )
+        tasks = {"from_task": row.get("switched_from"), "to_task": row.get("switched_to")}
+        found["last_switch"] = TaskSwitch.of_row(row, **tasks)
+        if is_recent_switch(row["switched_at"], now):
+            found["switches_back"] = row.get("switches_back", 0)
     if "rejected_at" in row:
-        rejected = RejectedRecall(query_id=row["rejected_query_id"], rejected_at=row["rejected_at"])
-    is_recent = switch is not None and is_recent_switch(switch.switched_at, now)
-    return SessionTasks(
-        session_id=session_id,
-        stack=row.get("stack", []),
-        autoswitch=row.get("autoswitch", False),
-        guidance=row.get("guidance", "minimal"),
-        last_switch=switch,
-        switches_back=row.get("switches_back", 0) if is_recent else 0,
-        mismatches=row.get("mismatches", 0),
-        rejected=rejected,
-    )
+        found["rejected"] = RejectedRecall.of_row(row, query_id=row["rejected_query_id"])
+    return SessionTasks.of_row(row, **found)
 
 
 @dataclass(frozen=True)
@@ -263,7 +249,7 @@ class Working:
         row = self._row(WORKING, session_id, "session_id")
         if row is None or days_between(row["updated_at"], self.store.now()) > self.store.config.working_memory_days:
             return None
-        return WorkingMemory.parse(_named(row, "session_id"))
+        return WorkingMemory.of_row(row, session_id=row["name"])
 
     def exists(self, session_id: str) -> bool:
         """Return whether a session has a working memory that is not too old."""
@@ -294,7 +280,7 @@ class Working:
             raise InvalidInputError("is empty; `clear` removes the working memory", field="working memory")
         event = WorkingMemorySet.parse({"session_id": session_id, **given})
         self._commit(event, actor)
-        return WorkingMemory.parse(_named(self._row(WORKING, session_id, "session_id") or {}, "session_id"))
+        return WorkingMemory.of_row(self._row(WORKING, session_id, "session_id") or {}, session_id=session_id)
 
     def clear(self, session_id: str, *, actor: Actor = "agent") -> bool:
         """Remove the working memory of a session; return whether there was one."""
@@ -306,12 +292,12 @@ class Working:
     def set_context(self, session_id: str, context: str, *, actor: Actor = "agent") -> ChatContext:
         """State what a chat is about, instead of what was stated before."""
         self._commit(ChatContextSet(session_id=session_id, context=context), actor)
-        return ChatContext.parse(_named(self._row(CONTEXT, session_id, "session_id") or {}, "session_id"))
+        return ChatContext.of_row(self._row(CONTEXT, session_id, "session_id") or {}, session_id=session_id)
 
     def context(self, session_id: str) -> ChatContext | None:
         """Return what a chat is about, as stated last."""
         row = self._row(CONTEXT, session_id, "session_id")
-        return None if row is None else ChatContext.parse(_named(row, "session_id"))
+        return None if row is None else ChatContext.of_row(row, session_id=row["name"])
 
     def keep(
         self, item_id: str, content: str, *, ttl_s: float, task_id: str | None = None, actor: Actor = "agent"
@@ -320,13 +306,13 @@ class Working:
         name, seconds = checked(Name, item_id, "item_id"), checked(_Ttl, ttl_s, "ttl_s")
         ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=seconds))
         self._commit(TransientSet(item_id=name, content=content, expires_at=ends, task_id=task_id), actor)
-        return TransientItem.parse(_named(self._row(TRANSIENT, name, "item_id") or {}, "id"))
+        return TransientItem.of_row(self._row(TRANSIENT, name, "item_id") or {}, id=name)
 
     def kept(self, *, task_id: str | None = None) -> list[TransientItem]:
         """Return the texts that have not expired, the first to expire first: of no task, or of this one."""
         now = self.store.now()
         rows = [row for row in self.store.reader.every_record(TRANSIENT) if row["expires_at"] > now]
-        items = [TransientItem.parse(_named(row, "id")) for row in rows if row.get("task_id") == task_id]
+        items = [TransientItem.of_row(row, id=row["name"]) for row in rows if row.get("task_id") == task_id]
         return sorted(items, key=lambda item: (item.expires_at, item.id))
 
     def prune(self, *, actor: Actor = "system") -> int:
@@ -371,7 +357,3 @@ class Working:
 
     def _commit(self, event: Payload, actor: Actor) -> None:
         self.store.commit("system", [event], actor=actor)
-
-
-def _named(row: Row, field: str) -> dict[str, Any]:
-    return {field: row["name"], **{name: value for name, value in row.items() if name not in ("id", "name")}}

@@ -15,11 +15,12 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Name, checked
 from memgraph.model.events import tasks as events
 from memgraph.model.events.payload import Actor, Payload
-from memgraph.model.ids import MIN_ID_CHARS, new_id
+from memgraph.model.ids import new_id
 from memgraph.model.results.retrieval import Prompt
 from memgraph.model.results.tasks import Absorbed, ContinuityPage, Task, TaskItem, TaskSnapshot, TaskStatus, TurnControl
 from memgraph.privacy import OWNER
 from memgraph.store import AgentMemoryStore
+from memgraph.store.listing import only_id
 from memgraph.store.past import When
 from memgraph.tasks.handoffs import PAGE_TOKENS, Handoffs, Ledgers, reader_of
 from memgraph.tasks.pins import Pins
@@ -312,24 +313,24 @@ class Tasks:
         item_id : str
             The id, or a beginning of eight or more characters that no other item of the task has.
         """
-        wanted = checked(Name, item_id, "item_id").strip().lower()
         known = snapshot(self.store, task_id)
         items = [*known.decisions, *known.constraints, *known.open_questions, *known.next_actions]
-        matching = [
-            item for item in items if item.id == wanted or (len(wanted) >= MIN_ID_CHARS and item.id.startswith(wanted))
-        ]
-        if not matching:
-            raise NotFoundError("item that holds in the task", item_id, listed_by=f"memgraph task show {task_id}")
-        if len(matching) > 1:
-            raise InvalidInputError(
-                f"is the beginning of {len(matching)} ids; give more of it", field="item_id", value=item_id
-            )
-        closing = {"decision": self.revert, "constraint": self.lift}.get(matching[0].kind)
-        if closing is not None:
-            return closing(task_id, matching[0].id, reason=note, actor=actor)
-        if matching[0].kind == "open_question":
-            return self.resolve(task_id, matching[0].id, resolution=note, actor=actor)
-        return self.complete(task_id, matching[0].id, result=note, actor=actor)
+        kind_of = {item.id: item.kind for item in items}
+        named = {"kind": "item that holds in the task", "listed_by": f"memgraph task show {task_id}"}
+        found = only_id(
+            item_id, lambda start: [one for one in kind_of if one.startswith(start)], field="item_id", **named
+        )
+        match kind_of.get(found):
+            case None:
+                raise NotFoundError(named["kind"], item_id, listed_by=named["listed_by"])
+            case "decision":
+                return self.revert(task_id, found, reason=note, actor=actor)
+            case "constraint":
+                return self.lift(task_id, found, reason=note, actor=actor)
+            case "open_question":
+                return self.resolve(task_id, found, resolution=note, actor=actor)
+            case _:
+                return self.complete(task_id, found, result=note, actor=actor)
 
     def _item(self, task_id: str, payload: events.ItemEvent, actor: Actor) -> TaskItem:
         self._commit(task_id, payload, actor=actor)

@@ -14,9 +14,7 @@ import pytest
 
 import memgraph
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.facade.contradictions import Contradictions
-from memgraph.facade.maintenance import Maintenance
-from memgraph.facade.procedures import Procedures
+from memgraph.facade.learning import Contradictions, Maintenance, Procedures
 from memgraph.model.events.memories import MemoryUnlinked
 from memgraph.model.events.records import RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder

@@ -49,7 +49,7 @@ _TABLE: dict[Group, dict[str, tuple[str, str]]] = {
             "Print the page from which an agent continues a task: state, memories, mistakes to avoid.",
         ),
         "session": ("tasks.session", "Show or set what a session is doing; keep texts for a while."),
-        "turn": ("tasks.turn", "Print which task MESSAGE belongs to, and what to ask; '-' reads standard input."),
+        "turn": ("tasks.session", "Print which task MESSAGE belongs to, and what to ask; '-' reads standard input."),
         "mcp": ("mcp", "Serve the store to an agent's client over MCP, on standard input and output."),
         "serve": ("serve", "Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /."),
         "connect": ("connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands."),
@@ -132,10 +132,7 @@ _TABLE: dict[Group, dict[str, tuple[str, str]]] = {
         "config": ("maintenance.config", "Write a commented config.toml, or show the effective settings."),
         "worker": ("maintenance.worker", "Show, stop or run the process that keeps the store open for hooks."),
         "token": ("serve", "Make, list or revoke the tokens of those who may call `memgraph serve`."),
-        "completion": (
-            "maintenance.completion",
-            "Print the script that lets SHELL complete commands, options and names.",
-        ),
+        "completion": ("base.completing", "Print the script that lets SHELL complete commands, options and names."),
     },
 }
 """By group and name: the module in this package that has the command, and its help."""

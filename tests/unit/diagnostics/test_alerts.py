@@ -31,13 +31,18 @@ from memgraph.diagnostics.delivery import (
     append_line,
 )
 from memgraph.diagnostics.records import DiagnosticRecord, LifecycleRecord, QuotaRecord, SecurityRecord, Severity
-from memgraph.errors import InvalidInputError, KeyMissingError
+from memgraph.errors import KeyMissingError
 
 SECRET = "a secret that both know"
 ROUTING_KEY = "R0UTINGKEY"
 RECORD = SecurityRecord(
     at="2026-02-01T09:00:00.000Z", severity="critical", store_id="store-1", reason="signature", mode="prod", seq=7
 )
+
+
+def report(config: AgentMemoryConfig, record: DiagnosticRecord) -> None:
+    said = {name: value for name, value in vars(record).items() if name not in ("at", "severity")}
+    delivery.report(config, type(record), severity=record.severity, now=lambda: record.at, **said)
 
 
 class Receiver(ThreadingHTTPServer):
@@ -239,7 +244,7 @@ def test_a_receiver_that_hangs_blocks_neither_the_caller_nor_another(
         alert_webhook=receiver.address, alert_timeout_s=60, alert_attempts=1, alert_dead_letters=str(dead), diagnostics_file=str(lines)
     )  # fmt: skip
     for _ in range(3):
-        delivery.report(config, lambda: RECORD, severity="critical")
+        report(config, RECORD)
     assert not dead.exists(), "the first still waits for its answer"
     receiver.ended.set()
     assert delivery.flush(60.0)
@@ -250,17 +255,14 @@ def test_only_what_is_severe_enough_is_an_alert(receiver: Receiver, dead: Path, 
     monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", SECRET)
     config = AgentMemoryConfig(alert_webhook=receiver.address, alert_dead_letters=str(dead))
     quota = QuotaRecord(at=RECORD.at, severity="warning", quota="max_memory_mb", value=2.0, limit=1.0, unit="bytes")
-    delivery.report(config, lambda: quota, severity="warning")
-    delivery.report(config, lambda: RECORD, severity="critical")
+    report(config, quota)
+    report(config, RECORD)
     assert delivery.flush(60.0)
     assert [json.loads(body)["kind"] for _, body in receiver.got] == ["security"]
 
 
 def test_an_invalid_record_is_refused_and_does_not_disturb_the_work(caplog: Any) -> None:
-    def made() -> DiagnosticRecord:
-        raise InvalidInputError("is wrong", field="store_id", value="a memory's text")
-
-    delivery.report(AgentMemoryConfig(), made, severity="critical")
+    report(AgentMemoryConfig(), RECORD.model_copy(update={"store_id": "a memory's text"}))
     (logged,) = caplog.records
     assert (logged.levelno, "refused" in logged.getMessage()) == (logging.ERROR, True)
     assert "a memory's text" not in logged.getMessage()
@@ -325,7 +327,7 @@ def test_a_process_that_ends_at_once_still_sends(
 
 def test_an_alert_that_was_accepted_is_not_sent_again_within_an_hour(receiver: Receiver, dead: Path) -> None:
     passed = [0.0]
-    sender = Sender(webhook(receiver), attempts=1, dead_letters=dead, repeats=Repeats(timer=lambda: passed[0]))
+    sender = Sender(webhook(receiver), attempts=1, dead_letters=dead, accepted=Repeats(timer=lambda: passed[0]))
     again = RECORD.model_copy(update={"at": "2026-02-01T09:30:00.000Z"})
     for moment, record, sent in (
         (0.0, RECORD, 1),
@@ -407,7 +409,7 @@ def test_opentelemetry_gets_a_log_record_of_the_trace_under_way(monkeypatch: pyt
     monkeypatch.setattr(_logs, "get_logger", provider.get_logger)
     with TracerProvider().get_tracer("a program").start_as_current_span("its work") as span:
         for tracing in ("off", "spans"):
-            delivery.report(AgentMemoryConfig(tracing=tracing), lambda: RECORD, severity="critical")
+            report(AgentMemoryConfig(tracing=tracing), RECORD)
     (emitted,) = [one.log_record for one in exporter.get_finished_logs()]
     assert (emitted.event_name, emitted.severity_text) == ("memgraph.security", "critical")
     assert emitted.severity_number is _logs.SeverityNumber.FATAL

@@ -208,9 +208,11 @@ class TestReading:
         assert handoffs.list(task_id="docs") == []
         handoffs.accept(mine.id, "qa")
         assert [one.id for one in handoffs.list(state="open")] == [others.id, open_.id]
-        for missing in (others.id, others.id[:8], new_id(), "x"):
+        for missing in (others.id, others.id[:8], new_id()):
             with pytest.raises(NotFoundError, match="no handoff"):
                 handoffs.get(missing, agent="qa")
+        with pytest.raises(InvalidInputError, match="at least its first 8 characters"):
+            handoffs.get("x", agent="qa")
 
     def test_its_reader_gets_only_what_it_may_have(self, open_store: Any) -> None:
         memory = MemGraph(open_store("clinic", agents={"eng": {"domain": "health"}}))

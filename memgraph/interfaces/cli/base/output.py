@@ -19,6 +19,7 @@ from memgraph.text.safe import visible_line
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from memgraph.model.model_usage import ModelUsage
     from memgraph.model.results.maintenance import RemainingName
     from memgraph.ports import Progress
 
@@ -207,3 +208,16 @@ def remaining_lines(remaining: Sequence[RemainingName] | None) -> Iterator[str]:
     for one in remaining or ():
         name = f" {plain(one.name)}" if one.name else ""
         yield f"  {plain(one.what)}{name} ({count(one.events, 'event')}, the first is {one.event:,})"
+
+
+def usage_lines(usage: ModelUsage | None) -> list[str]:
+    """Return a line with the calls, tokens and seconds, and one more if the budget was spent; nothing without a call."""
+    if usage is None:
+        return []
+    failed = f" ({usage.failures:,} failed)" if usage.failures else ""
+    tokens = f"{usage.prompt_tokens:,} prompt tokens and {usage.completion_tokens:,} completion tokens"
+    called = plain(" and ".join(usage.models)) or "a model"
+    lines = [f"Called {called} {count(usage.calls, 'time')}{failed}: {tokens}, {usage.seconds:.1f} s."]
+    if usage.spent:
+        lines.append("The model budget was spent; rules did the rest (see model_budget in `memgraph config show`).")
+    return lines

@@ -18,8 +18,7 @@ from memgraph.errors import SourceError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
-from memgraph.interfaces.cli.base.usage import usage_lines
+from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress, usage_lines
 from memgraph.interfaces.refusals import one_source
 from memgraph.model.base import MAX_CONTENT_CHARS
 

@@ -9,8 +9,7 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice, progress
-from memgraph.interfaces.cli.base.usage import usage_lines
+from memgraph.interfaces.cli.base.output import count, emit, notice, progress, usage_lines
 
 if TYPE_CHECKING:
     from memgraph.model.results.learning import PhaseReport, SleepReport

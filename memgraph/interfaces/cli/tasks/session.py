@@ -1,4 +1,4 @@
-"""``session``: what a session is doing, and texts that are kept for a while."""
+"""``session`` and ``turn``: what a session is doing, texts that are kept for a while, and which task a message belongs to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.interfaces.cli.base.input import text_of
+from memgraph.interfaces.cli.base.input import standard_input, text_of
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import (
+    Command,
     ReadingCommand,
     Settings,
     Subgroup,
@@ -201,3 +202,19 @@ def _working_lines(working: WorkingMemory) -> list[str]:
 
 def _kept_line(item: TransientItem) -> str:
     return f"{plain(item.id)}  until {item.expires_at[:19]}  {plain(item.content)}"
+
+
+@click.command(cls=Command)
+@click.argument("message")
+@of_session
+@click.option("--asked", metavar="TEXT", help="What the user was asked instead of what the last turn asked.")
+@click.option("--project", metavar="NAME", help="Only tasks of this project and of none.")
+@pass_settings
+def turn(settings: Settings, message: str, session: str, asked: str | None, project: str | None) -> None:
+    """Print the task that MESSAGE belongs to, and what to ask; '-' reads standard input, up to 1,000,000 characters."""
+    from memgraph.tasks.turns import turn_lines
+
+    text = standard_input("its beginning decides, so pass that") if message == "-" else message
+    with opened(settings) as memory:
+        found = memory.tasks.begin_turn(session, text, asked=asked, project=project)
+    emit(settings, found, turn_lines(found))

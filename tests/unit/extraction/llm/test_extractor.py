@@ -348,7 +348,7 @@ class TestInAStore:
         self, open_store: Any, httpserver: HTTPServer, tmp_path: Any
     ) -> None:
         from memgraph.extraction.readers import BuildLogReader
-        from memgraph.interfaces.cli.base.usage import usage_lines
+        from memgraph.interfaces.cli.base.output import usage_lines
         from memgraph.lifecycle import ingest
 
         server = OllamaServer(httpserver)
