@@ -1,4 +1,4 @@
-"""Servers of models: requests of JSON, with limits on the time and the size of an exchange, and every failure as one error.
+"""What the clients of models' servers share: addresses, and limits on the time and the size of an exchange.
 
 Importing this module does not import httpx, which would take a third of a second.
 """
@@ -6,23 +6,16 @@ Importing this module does not import httpx, which would take a third of a secon
 from __future__ import annotations
 
 import ipaddress
-import json
 import threading
-import time
-from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
-
-from memgraph.errors import ProviderError
-from memgraph.model.base import has_credentials, without_credentials
 
 if TYPE_CHECKING:
     import socket
 
-    from httpx import Client, Request, Response
+    from httpx import Request, Response
 
 TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 5.0
@@ -30,14 +23,8 @@ BYTES_A_TOKEN = 64
 """A response may have this many bytes for each token of the reply that was asked for."""
 ENVELOPE_BYTES = 65_536
 """A response may have this many bytes besides those of the reply."""
-PAUSE_S = 15.0
 _MAX_TOKENS = 10_000_000
 """A larger token count reported by a server is an error."""
-_MAX_SAID_CHARS = 200
-_UNANSWERED = 2
-_OF_THE_CLIENT = "ALL_PROXY, HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
-"""Environment variables that httpx reads."""
-T = TypeVar("T")
 
 _exchange: ContextVar[Exchange | None] = ContextVar("memgraph_exchange", default=None)
 
@@ -111,149 +98,6 @@ class Exchange:
             self._is_over = True
             for connection in self._connections:
                 _shut_down(connection)
-
-
-class ModelServer:
-    """One server of models. Every failure of client, network or server is a `ProviderError` that says what to do.
-
-    No connection is kept open between requests, so nothing has to be closed and a forked process shares no socket.
-    Redirects are not followed, and a server on this machine is never called through a proxy: texts are sent only to the
-    configured address. `timeout_s` is for a whole request. After two unanswered requests in a row, requests fail immediately for
-    `pause_s`: otherwise hundreds of batches would each wait for an absent server.
-    """
-
-    KIND: ClassVar[str] = "server"
-    START: ClassVar[str] = "start it"
-    ADDRESS: ClassVar[str]
-    """How to give the right address."""
-    CREDENTIALS: ClassVar[str]
-    """What to do about a user name and password in the address."""
-    SLOW: ClassVar[str]
-    """The setting of the timeout."""
-    KEY_VARIABLE: ClassVar[str] = ""
-
-    def __init__(self, address: str, *, timeout_s: float, pause_s: float = PAUSE_S, key: str = "") -> None:
-        self._address, self._key = address, key
-        self.timeout_s = timeout_s
-        self._pause_s = pause_s
-        self._unanswered = 0
-        self._asked_again_at = 0.0
-        self._problem = ""
-
-    @property
-    def host(self) -> str:
-        """The address for display: without user name and password."""
-        return without_credentials(self._address)
-
-    def ask(self, path: str, request: Mapping[str, Any], *, model: str, max_bytes: int, read: Callable[[Any], T]) -> T:
-        """Post a request that concerns a model, and return what `read` finds in the answer."""
-        if self._unanswered >= _UNANSWERED and time.monotonic() < self._asked_again_at:
-            raise self.failed(model, self._problem)
-        if has_credentials(self._address):
-            why = f"a user name and password are not accepted in the address of {self.host}; {self.CREDENTIALS}"
-            raise self.failed(model, why)
-        if not _is_address(self.url()):
-            article = "an" if self.KIND[0] in "AEIOU" else "a"
-            why = f"{self.host or 'an empty text'} is not the address of {article} {self.KIND}; {self.ADDRESS}"
-            raise self.failed(model, why)
-        status, body = self._posted(path, request, model, max_bytes + ENVELOPE_BYTES)
-        self._unanswered = 0
-        if status != 200:
-            said = _message_in(body)
-            raise self.failed(model, self.refused(model, status, said), status=status, server_says=self.shown(said))
-        try:
-            return read(json.loads(body))
-        except (ValueError, LookupError, TypeError, RecursionError) as error:  # no JSON, or JSON of another shape
-            why = f"the {self.KIND} at {self.host} returned an invalid answer for {model} ({type(error).__name__}); {self.ADDRESS}"
-            raise self.failed(model, why) from error
-
-    def refused(self, model: str, status: int, said: str) -> str:  # noqa: ARG002 - a server's own statuses
-        """Return what a status means and what to do about it; `said` is the server's message."""
-        if 300 <= status < 400:
-            return f"the {self.KIND} at {self.host} answered with a redirect; {self.ADDRESS} that is its target"
-        return f"the {self.KIND} at {self.host} refused a request for {model} with status {status}"
-
-    def shown(self, said: str) -> str:
-        """Return a server's message as it may be shown."""
-        return " ".join(said.split())[:_MAX_SAID_CHARS]
-
-    def failed(self, model: str, problem: str, *, status: int | None = None, server_says: str = "") -> ProviderError:
-        """Return the error of a request that concerns a model."""
-        return ProviderError(problem, model=model, host=self.host, status=status, server_says=server_says)
-
-    def url(self) -> str:
-        """Return the address that is asked."""
-        return self._address
-
-    @cached_property
-    def _client(self) -> Client:
-        """The client, made at the first request: it reads certificates."""
-        import httpx
-
-        return httpx.Client(**client_options(self._address, timeout_s=self.timeout_s))
-
-    def _posted(self, path: str, request: Mapping[str, Any], model: str, max_bytes: int) -> tuple[int, bytes]:
-        """Return the status and the body, read up to the maximum size and time."""
-        import httpx
-
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {self._key}"} if self._key else {})
-        server = f"the {self.KIND} at {self.host}"
-        try:
-            client = self._client
-        except (
-            ImportError,
-            OSError,
-            ValueError,
-        ) as error:  # its message is left out: an address in it may contain a password
-            why = f"{server} cannot be asked for {model} in this environment ({type(error).__name__}): correct or unset {_OF_THE_CLIENT}"
-            raise self.failed(model, why) from error
-        try:
-            with Exchange(timeout_s=self.timeout_s, max_bytes=max_bytes):
-                response = client.post(f"{self.url()}{path}", content=json.dumps(request), headers=headers)
-                return response.status_code, response.content
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError, ResponseTooLongError) as error:
-            cause = error
-        match cause:
-            case httpx.ConnectError() | httpx.ConnectTimeout():
-                raise self._unanswering(
-                    model, f"no {self.KIND} answers at {self.host}; {self.START}, or {self.ADDRESS}"
-                ) from cause
-            case TimeoutError() | httpx.TimeoutException():
-                why = f"{server} did not answer for {model} within {self.timeout_s:g} s; raise {self.SLOW}, or use a smaller model"
-                raise self._unanswering(model, why) from cause
-            case httpx.InvalidURL() | httpx.LocalProtocolError() | UnicodeError():
-                why = f"the request to {self.host} cannot be made; {self.ADDRESS}, and check {self.KEY_VARIABLE}"
-            case ResponseTooLongError():
-                why = f"{server} cannot be used for {model}: {cause}"
-            case _:
-                why = f"{server} closed the connection while answering for {model} ({type(cause).__name__}); try again"
-        raise self.failed(model, why) from cause
-
-    def _unanswering(self, model: str, problem: str) -> ProviderError:
-        self._unanswered += 1
-        self._asked_again_at = time.monotonic() + self._pause_s
-        self._problem = problem
-        return self.failed(model, problem)
-
-
-def _is_address(address: str) -> bool:
-    """Return whether a text is an address that can be asked."""
-    try:
-        parts = urlsplit(address)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _message_in(body: bytes) -> str:
-    """Return the message of a refusal, in one of the usual forms; of what is no JSON the text itself."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return body[: 4 * _MAX_SAID_CHARS].decode("utf-8", "replace")
-    error = found.get("error", found) if isinstance(found, dict) else found
-    said = error.get("message", "") if isinstance(error, dict) else error
-    return said if isinstance(said, str) else ""
 
 
 def client_options(address: str, *, timeout_s: float, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> dict[str, Any]:

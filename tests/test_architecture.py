@@ -80,8 +80,7 @@ SIBLINGS = {
     "ports": {"model"},
     "privacy": {"model", "errors"},
     "config": {"logs", "model", "model_server", "errors", "privacy"},
-    "model_server": {"errors", "model"},
-    "ollama": {"model_server", "ports"},
+    "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
     "tasks": {"lifecycle"},
@@ -551,7 +550,13 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
 
 
 CLIENTS = {
-    "httpx": {"memgraph.model_server", "memgraph.diagnostics.delivery"},
+    "ollama": {"memgraph.ollama"},
+    "httpx": {
+        "memgraph.model_server",
+        "memgraph.ollama",
+        "memgraph.extraction.llm.servers",
+        "memgraph.diagnostics.delivery",
+    },
 }
 """Clients of servers, and the modules that import them: one for each protocol."""
 

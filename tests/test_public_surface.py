@@ -333,7 +333,7 @@ def test_the_facade_wires_the_parts(config, embedder, clock):
         assert memory.store.get_stats().total == 1
 
 
-HEAVY = ["click", "httpx", "kuzu", "networkx", "numpy", "onnxruntime", "orjson", "pydantic", "rich", "tokenizers"]
+HEAVY = ["click", "kuzu", "networkx", "numpy", "ollama", "onnxruntime", "orjson", "pydantic", "rich", "tokenizers"]
 
 
 def test_importing_memgraph_is_light():

