@@ -38,7 +38,7 @@ from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.results.learning import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
-from memgraph.ports import Judge, LanguageModel, Progress
+from memgraph.ports import Judge, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import shortened
 
@@ -62,7 +62,6 @@ class SleepContext:
     """What a phase is given; `on_portion` records how far one that works in portions has come, so that it is continued from there."""
 
     store: AgentMemoryStore
-    model: LanguageModel | None
     until: float | None
     on_portion: Callable[[int], None] = lambda _seq: None
     judge: Judge | None = None
@@ -103,7 +102,7 @@ PHASES: tuple[Phase, ...] = (
         "near-duplicates",
         lambda one: merge_near_duplicates(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion),
     ),
-    Phase("compress", lambda one: compress(one.store, one.store.embedder, one.model, is_time_up=one.is_time_up)),
+    Phase("compress", lambda one: compress(one.store, one.store.embedder)),
     Phase(COUNTING, lambda one: count_records(one.store, is_time_up=one.is_time_up)),
     Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
     Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
@@ -119,13 +118,14 @@ def sleep(
     *,
     phases: Sequence[str] = (),
     max_seconds: float | None = None,
-    model: LanguageModel | None = None,
     judge: Judge | None = None,
+    usage: RunUsage | None = None,
     progress: Progress | None = None,
 ) -> SleepReport:
     """Run these phases, or continue a run that was interrupted within the last day, else begin one.
 
-    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes without asking the model.
+    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes. `usage` has the meters of the
+    models that may be asked.
     """
     known = [phase.name for phase in PHASES]
     for name in (names := checked(list[Name], phases, "phases")):
@@ -138,8 +138,8 @@ def sleep(
         carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
         store.complete_begun()
         store.check_graph()
-        context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
-        usage = RunUsage(lambda: (store.embedder, model))
+        context = SleepContext(store, None if max_seconds is None else began + max_seconds, judge=judge)
+        usage = usage or RunUsage(lambda: (store.embedder,))
         usage.restart()
         last, started_at = last_run(store.reader, SLEEP), store.now()
         left = [phase.name for phase in PHASES if phase.name in last.get("phases_left", ())]
