@@ -96,7 +96,8 @@ class Company:
                     self._counts[project, *some] -= 1
 
     def _tags(self, slot: int) -> list[int]:
-        return self._index.tagged.get(slot)[0].tolist()
+        tags: list[int] = self._index.tagged.get(slot)[0].tolist()
+        return tags
 
     def _with(self, tag: int) -> NDArray[np.int64]:
         """Return the slots that bear a tag, ascending; none for one that no memory bears."""

@@ -196,11 +196,6 @@ class Deletions:
             self._of[source] = self._reader.deleted_of(source)
         return self._of[source]
 
-    def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
-        """Return the last state of some deleted memories by id. Reads the journal each time if ids are given."""
-        named = sorted(memory_ids)
-        return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}
-
 
 def is_trial(row: Mapping[str, Any]) -> bool:
     """Return whether an episode is a whole trial rather than an event within one."""

@@ -61,7 +61,7 @@ from memgraph.lifecycle.reconcile import (
     shared_tags,
 )
 from memgraph.lifecycle.run import Plan, View, added, commits_of, last_run, never
-from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import CommitKind
 from memgraph.model.events.records import COMPRESSION, BuildConsolidated, CompressionApplied
 from memgraph.model.ids import canonical_name
@@ -114,7 +114,7 @@ def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str
             there[row["id"]] = row
     for outcome, evidence in sorted(by_outcome.items()):
         made = [row for row in own if row.get("outcome", "unknown") == outcome]
-        known = known_of(reader, deletions, [row for row in made if row["id"] in listed], rows, evidence)
+        known = known_of(reader, deletions, [row for row in made if row["id"] in listed], evidence)
         covered = listed.union(*(one.members for one in known))
         put_away = []
         for row in made:
@@ -219,7 +219,7 @@ def _learned(view: View, experience: Experience, scope: _Scope) -> Plan[Compress
     for rows, matching in zip(found, same, strict=True):
         # a lesson that was put away goes on only where no other does
         old = sorted(matching, key=lambda one: one.id not in ids)
-        evidence = evidence_in(rows).union(*(one.kept for one in old))
+        evidence = evidence_in(rows)
         if len(evidence) >= LEAST_BUILDS:
             replaces = [one for one in old[1:] if one.id in ids]
             of = next(iter(old), None)
@@ -251,13 +251,12 @@ def _lesson(
 ) -> Lesson | None:
     """Return the generalisation of episodes that state the same, the most typical first; None if they have no lesson.
 
-    The evidence includes that of faded episodes. It continues one that is known, and replaces those that were joined with that.
+    It continues one that is known, and replaces those that were joined with that.
     """
     rows, seen, solved = in_order(central), counted(evidence, central), _solved(experience, central)
     fields = fields_of(rows, experience.scope, COMPRESSION_SOURCE)
-    gone = sorted(key for key in evidence if not key.startswith("memory ") and key not in fields["evidence_build_ids"])
-    times = _times(reader, experience, central, gone)
-    until = [*times, *_times(reader, experience, solved or (), ())]
+    times = _times(reader, experience, central)
+    until = [*times, *_times(reader, experience, solved or ())]
     against = evidence_in(_against(experience, central, scope)) - evidence
     plain, of_trials = generalised(central, experience.outcome, seen, times=times, solved=solved, against=len(against))
     if plain is None:
@@ -269,7 +268,6 @@ def _lesson(
         "confidence": confidence_of(len(evidence)),
         "title": title_of(central),
         "agents_involved": agents_of(rows),
-        "evidence_build_ids": [*gone, *fields["evidence_build_ids"]][-MAX_ITEMS:],
         "occurred_at": max(until, default=fields["occurred_at"]),
         "content": plain,
         "pattern": plain,
@@ -293,10 +291,10 @@ def _lesson(
     )
 
 
-def _times(reader: Reader, experience: Experience, rows: Iterable[Row], gone: Iterable[str]) -> list[str]:
+def _times(reader: Reader, experience: Experience, rows: Iterable[Row]) -> list[str]:
     """Return when evidence came, ascending: a merged episode has the time of one of its builds only."""
     times: dict[str, str] = {}
-    for row in (*rows, *({"evidence_build_ids": [build]} for build in gone)):
+    for row in rows:
         for key in evidence_of(row):
             if at := ended_at(reader, key, experience.scope[0]) or row.get("occurred_at", ""):
                 times[key] = min(at, times.get(key, at))
@@ -461,12 +459,9 @@ def _topics(row: Row) -> frozenset[str]:
 
 _MOST_COMPARED = 200
 """Of a larger group so many of the most typical are compared by their words."""
-_MOST_EXAMPLES = 3
 _CASE_CHARS = 420
-_EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
 _LEAST_SPOKEN_CHARS = 3
-_ALIKE = 0.6
 
 _FRAMES: dict[str, str] = {
     "fix": "The same had to be fixed",
@@ -543,18 +538,13 @@ def _of_episodes(central: Sequence[Row], outcome: str, seen: str, times: Sequenc
     if len(central) == 1:
         said = _account(central[0], _CASE_CHARS)
         return f"{told}: {said}" if said else None
-    accounts = _accounts(central)
-    if not accounts:
+    accounts = ((said, row) for row in central[:_MOST_COMPARED] if (said := _account(row, _CASE_CHARS)))
+    said, row = next(accounts, ("", central[0]))
+    if not said:
         return None
-    dates = when(times).startswith(", from")
-    best, *others = (f"“{said.removesuffix('.')}”{dated(row) if dates else ''}" for said, row in accounts)
-    text = f"{told}: {best}."
+    day = dated(row) if when(times).startswith(", from") else ""
     rest = f" {_AGAINST[outcome]} in {against:,} other {'build' if against == 1 else 'builds'}." if against else ""
-    for most in range(min(len(others), _MOST_EXAMPLES - 1), 0, -1):
-        more = f" Also: {enumerated(others[:most])}."
-        if len(text) + len(more) + len(rest) <= MAX_CONTENT_CHARS:
-            return f"{text}{more}{rest}"
-    return f"{text}{rest}"
+    return f"{told}: “{said.removesuffix('.')}”{day}.{rest}"
 
 
 def _at(rows: Sequence[Row]) -> str:
@@ -564,18 +554,6 @@ def _at(rows: Sequence[Row]) -> str:
         return f" with `{title.rstrip('/').rsplit('/', 1)[-1]}`"
     tags = [f"`{tag}`" for tag in shared_tags(rows) if tag not in KINDS and len(tag) <= _LONGEST_NAME][:3]
     return f" with {enumerated(tags)}" if tags else ""
-
-
-def _accounts(central: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Return what some of the episodes say, each something else than those before it, the most typical first."""
-    found: list[tuple[str, Row, frozenset[str]]] = []
-    for row in central[:_MOST_COMPARED]:
-        limit = _EXAMPLE_CHARS if found else _CASE_CHARS
-        said = _account(row, limit)
-        words = _spoken(said)
-        if said and all(overlap(words, other) < _ALIKE for _, _, other in found):
-            found.append((said, row, words))
-    return [(said, row) for said, row, _ in found[:_MOST_EXAMPLES]]
 
 
 def kind_of(episodes: Sequence[Row]) -> str | None:
