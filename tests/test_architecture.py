@@ -144,7 +144,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "counting",
         "dedup",
         "contradictions",
-        "feedback errors",
+        "errors",
         "lessons",
         "procedures",
         "collect",

@@ -25,8 +25,7 @@ from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.counting.kept import PHASE as COUNTING
 from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates
-from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.feedback import learn_from_feedback
+from memgraph.lifecycle.errors import analyse_errors, learn_from_feedback
 from memgraph.lifecycle.lessons import compress
 from memgraph.lifecycle.orders import FIRST, request_orders
 from memgraph.lifecycle.orders import PHASE as WORK_ORDERS
