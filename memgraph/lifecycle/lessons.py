@@ -13,7 +13,7 @@ A run writes only differences: it is idempotent. If others write while the plan 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, get_args
@@ -206,12 +206,11 @@ def _tags(row: Row) -> list[str]:
 def _learned(view: View, experience: Experience, scope: _Scope) -> Plan[CompressionResult]:
     """Plan what is to be written about one experience."""
     episodes, known = experience.episodes, experience.in_force
-    covered = frozenset[str]().union(*(one.members for one in known))
     groups = scope.communities(episodes)
     found: list[list[Row]] = []
     for rows in groups:  # trials of one task are one group, others are divided by what they state
-        found += [rows] if task_of(rows[0]) is not None else scope.statements.same(rows, covered)
-    found += said_again([row for row in episodes if is_change(row)], covered)
+        found += [rows] if task_of(rows[0]) is not None else scope.statements.same(rows)
+    found += said_again([row for row in episodes if is_change(row)])
     found = [sorted(rows, key=lambda row: str(row["id"])) for rows in found]
     same = matched([[row["id"] for row in rows] for rows in found], [*known, *experience.put_away])
     ids = {one.id for one in known}
@@ -366,11 +365,8 @@ def _words(text: str) -> frozenset[str]:
     )
 
 
-def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
-    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once.
-
-    With a change that a generalisation covers (`known`), a group may be of fewer builds.
-    """
+def said_again(changes: Sequence[Row]) -> list[list[Row]]:
+    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once."""
     stating: dict[str, list[Row]] = {}
     for row in changes:
         for said in _stated(row):
@@ -379,7 +375,7 @@ def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list
     taken: set[str] = set()
     for said in sorted(stating, key=lambda one: (-len(evidence_in(stating[one])), one)):
         rows = [row for row in stating[said] if row["id"] not in taken]
-        if len(evidence_in(rows)) >= LEAST_BUILDS or any(row["id"] in known for row in rows):
+        if len(evidence_in(rows)) >= LEAST_BUILDS:
             found.append(rows)
             taken.update(row["id"] for row in rows)
     return found
@@ -399,11 +395,8 @@ class Statements:
         self._weights = weights
         self._postings: dict[str, list[Row]] | None = None
 
-    def same(self, members: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
-        """Return the groups of a community whose members state the same, each seen in at least three builds.
-
-        What a generalisation covers (`known`) and is left over forms a group with what is like it, however small.
-        """
+    def same(self, members: Sequence[Row]) -> list[list[Row]]:
+        """Return the groups of a community whose members state the same, each seen in at least three builds."""
         forms: dict[tuple[frozenset[str], frozenset[str]], list[Row]] = {}
         for row in members:
             forms.setdefault((self._telling(row), _topics(row)), []).append(row)
@@ -419,9 +412,7 @@ class Statements:
                 break
             found.append(rows[best])
             left.difference_update(groups.pop(best))
-        covered = [form for form in left if any(row["id"] in known for row in forms[form])]
-        rest = [row for form in left if any(_is_same(one, form) for one in covered) for row in forms[form]]
-        return [*found, rest] if rest else found
+        return found
 
     def like(self, members: Sequence[Row], outcome: str) -> list[Row]:
         """Return the episodes with another outcome that state the same as the first of these."""
@@ -576,7 +567,7 @@ def _account(row: Row, limit: int) -> str:
 
 
 _LESSON_CHARS, _REQUEST_CHARS = 420, 180
-_WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
+_WORDS_OF_A_NAME = 4
 _LEAST_TOOLS = 2
 """A single called tool does not describe an approach."""
 

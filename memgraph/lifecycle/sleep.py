@@ -1,10 +1,8 @@
 """Sleep: process experience in the background, phase by phase (seeds 1, 2, 3; design §4, §5).
 
-The order matters. Invalid facts are retired first, so that nothing is derived from them; then copies and
-near-duplicates are merged, so that they count once; then generalisations are made; repeated comments of
-users become rules; generalisations are extended by the errors met; then procedures; then
-contradictions are searched among all memories that exist by then; collection comes after the uses made of memories in
-this run. Work orders come last, for what all of this left undecided.
+The order matters. Invalid facts are retired first, so that nothing is derived from them; then copies and near-duplicates are merged, so that
+they count once; then all learn from what is left; contradictions are searched among all memories that exist by then; collection comes after
+their uses in this run. Work orders come last, for what all of this left undecided.
 
 Each phase consists of small, consistent commits, and records the run's progress at its end. A run interrupted by its
 time limit, Ctrl-C or a kill is continued by the next one within a day, with the same final result.
