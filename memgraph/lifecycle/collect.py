@@ -83,7 +83,7 @@ class Company:
 
     def has_member(self, tags: Sequence[int], *, project: int | None = None, besides: int = 0) -> bool:
         """Return whether more members than `besides` share the project, if one is given, with the only one or two of these tags."""
-        rarest = sorted(tags, key=lambda tag: len(self._with(tag)))[:_MOST_TAGS]
+        rarest = sorted(tags, key=lambda tag: -len(self._with(tag)))[-_MOST_TAGS:]  # the likeliest pair first
         return any(self._count(project, *some) > besides for some in combinations(rarest, min(_SHARED, len(rarest))))
 
     def leave(self, slot: int) -> None:
