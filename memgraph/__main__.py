@@ -5,13 +5,13 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line; end with 130 and one line if Ctrl-C strikes while its modules are imported."""
+    """Run the command line; end with 130 and one line if Ctrl-C strikes before it can answer, while its modules are imported."""
     try:
         from memgraph.interfaces.cli import main as run_command
 
         run_command()
-    except KeyboardInterrupt:  # the command itself answers one: this one came before
-        print("memgraph: interrupted before anything was done", file=sys.stderr)
+    except KeyboardInterrupt:  # the command itself answers one, but for the moments before and after it
+        print("memgraph: interrupted", file=sys.stderr)
         sys.exit(130)
 
 

@@ -1,4 +1,4 @@
-"""What stands in for an Ollama server: its two calls, and sockets that misbehave."""
+"""What stands in for an Ollama server under the real client: its two calls, and sockets that misbehave."""
 
 from __future__ import annotations
 

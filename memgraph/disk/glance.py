@@ -51,7 +51,7 @@ def _repository_of(top: Any) -> str:
         return ""
     with (top / ".git").open(encoding="utf-8") as file:
         folder = (top / file.readline(_MAX_NOTE).removeprefix("gitdir:").strip()).resolve()
-    if folder.parent.name != "worktrees":
+    if not (folder / "commondir").is_file():
         return ""  # a submodule's
     common = folder.parent.parent
     return str(common.parent.name if common.name.startswith(".") else common.name.removesuffix(".git"))

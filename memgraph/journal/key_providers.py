@@ -72,7 +72,10 @@ def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | 
             return JsonKeys(Path(source).expanduser().absolute())
         case "command":
             return CommandKeys(_arguments(source), timeout_s=config.key_timeout_s)
-    return provider(kind, source, timeout_s=config.key_timeout_s, expected=_SOURCES[kind])
+    made, form = _KINDS[kind]
+    if not re.fullmatch(form, source):
+        raise ConfigError(f"setting key_source: key_provider {kind} needs {_SOURCES[kind]}")
+    return made(source, timeout_s=config.key_timeout_s)
 
 
 class ListedKeys(ABC):
@@ -574,14 +577,6 @@ _KINDS: dict[str, tuple[type[SecretManagerKeys], str]] = {
     "azure-kv": (AzureKeys, r"https://[A-Za-z0-9.-]+(:\d+)?/secrets/[A-Za-z0-9-]+"),
     "vault": (VaultKeys, r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+"),
 }
-
-
-def provider(kind: str, source: str, *, timeout_s: float, expected: str) -> SecretManagerKeys:
-    """Return the provider of a kind on a secret; refuse a source that does not have the form of the kind."""
-    made, form = _KINDS[kind]
-    if not re.fullmatch(form, source):
-        raise ConfigError(f"setting key_source: key_provider {kind} needs {expected}")
-    return made(source, timeout_s=timeout_s)
 
 
 def _kind(error: Exception) -> str:

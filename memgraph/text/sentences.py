@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from typing import Literal
 
 Rule = Literal["prose", "quoted", "claim", "end", "part"]
+_GOES_ON = r"(?<![EeIi]\.[EeGg]\.)"
+"""After "e.g." and "i.e." a sentence goes on."""
 _ENDS: dict[Rule, re.Pattern[str]] = {
     # prose of builds: before the beginning of a sentence, and before list items
-    "prose": re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"“*-])|\n{1,3}\s{0,8}(?=[-*•]\s|\d{1,2}[.)]\s)|\n{2,}"),
+    "prose": re.compile(
+        rf"(?<=[.!?]){_GOES_ON}\s+(?=[A-Z0-9`\"“*-])|\n{{1,3}}\s{{0,8}}(?=[-*•]\s|\d{{1,2}}[.)]\s)|\n{{2,}}"
+    ),
     # single lines that are quoted elsewhere: also after an ellipsis and closing marks, which are dropped with the white space
-    "quoted": re.compile(r"(?<=[.!?…])[”\"')]*\s+(?=[A-Z0-9`\"“*_-])"),
+    "quoted": re.compile(rf"(?<=[.!?…]){_GOES_ON}[”\"')]*\s+(?=[A-Z0-9`\"“*_-])"),
     # texts compared word by word: a line end or semicolon ends a sentence; one may begin with a lower-case letter
-    "claim": re.compile(r"(?<=[.!?])\s+(?=[\"“'`(\w])|\n+|;\s+"),
+    "claim": re.compile(rf"(?<=[.!?]){_GOES_ON}\s+(?=[\"“'`(\w])|\n+|;\s+"),
     # texts that may contain dates: "Mar. 31" and "5 p.m. today" continue
     "end": re.compile(r"(?<=[!?;])\s+|(?<=\w{3}\.)\s+(?=[A-Z])|(?<=\d\.)\s+(?=[A-Z])|\n+"),
     # long texts to be split: any end will do, in Chinese and Japanese too, but for the number of an item
-    "part": re.compile(r"(?<=[.!?。！？])(?<!\s\d\.)(?<!\s\d\d\.)\s+|\n+"),
+    "part": re.compile(rf"(?<=[.!?。！？]){_GOES_ON}(?<!\s\d\.)(?<!\s\d\d\.)\s+|\n+"),
 }
 """Sentence boundaries by purpose: one rule for all would change what is remembered."""
 

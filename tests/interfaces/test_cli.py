@@ -840,4 +840,4 @@ main()
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert ran.returncode == 130
-    assert ran.stderr.splitlines() == ["memgraph: interrupted before anything was done"]
+    assert ran.stderr.splitlines() == ["memgraph: interrupted"]

@@ -169,9 +169,11 @@ def test_the_project_is_the_work_tree_of_the_sessions_first_directory(
     assert hook(prompt, session_id="b", cwd=str(tmp_path / "harbour")) == "", "another project, without git"
     assert LESSON in hook(prompt, session_id="c", cwd="/gone/from/this/machine/shop")
     assert LESSON in hook(prompt, session_id="d", cwd=str(tmp_path / "harbour")), "it has only changed its directory"
-    for name, kept in (("linked", "worktrees/linked"), ("part", "modules/part")):
+    for name, kept in (("linked", "worktrees/linked"), ("part", "modules/worktrees/part")):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".git").write_text(f"gitdir: {shop}/.git/{kept}\n")
+        (shop / ".git" / kept).mkdir(parents=True)
+    (shop / ".git" / "worktrees" / "linked" / "commondir").write_text("../..\n")
     assert LESSON in hook(prompt, session_id="e", cwd=str(tmp_path / "linked")), "a linked work tree of the repository"
     assert hook(prompt, session_id="f", cwd=str(tmp_path / "part")) == "", "a submodule is a project of its own"
 

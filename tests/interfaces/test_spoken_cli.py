@@ -302,7 +302,9 @@ class TestWhatTheUserSaid:
         session.run("ls")
         assert sorted(learned(session)) == [KEPT, "The user said: We deploy from the release branch."]
 
-    def test_a_chosen_answer_is_kept_with_its_question(self, learned: Learned) -> None:
+    def test_a_chosen_answer_is_a_record_with_its_question(
+        self, learned: Learned, memgraph: Callable[..., Any]
+    ) -> None:
         question = {"question": "Which database?", "options": [{"label": "SQLite"}, {"label": "Postgres"}]}
         first, second, third = Claude("s1"), Codex("c2"), Claude("s3")
         answers = {"Which database?": "SQLite"}
@@ -312,10 +314,13 @@ class TestWhatTheUserSaid:
         third.agent("Two ways:\n1. Cache in Redis\n2. Cache on disk\nWhich do you want?")
         third.user("2")
         third.run("ls")
-        assert sorted(learned(first, second, third)) == [
-            "The user chose “Cache on disk” when asked “Which do you want?”",
-            "The user chose “Dark blue” when asked “Which colour?”",
-            "The user chose “SQLite” when asked “Which database?”",
+        assert learned(first, second, third) == []
+        found = "MATCH (m:Memory) WHERE m.content STARTS WITH 'The user said: ' RETURN m.content AS content"
+        said = sorted(one["content"] for one in json.loads(memgraph("query", "--cypher", found, "--json").stdout))
+        assert said == [
+            "The user said: 2. Before that, the agent: Two ways: 1. Cache in Redis 2. Cache on disk Which do you want?",
+            "The user said: Dark blue. Before that, the agent: Asked: Which colour?",
+            "The user said: SQLite. Before that, the agent: Asked: Which database?",
         ]
 
     def test_a_message_that_the_program_writes_for_the_user_is_not_the_users(self, learned: Learned) -> None:

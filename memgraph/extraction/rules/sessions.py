@@ -25,32 +25,20 @@ from memgraph.extraction.error_text import (
 )
 from memgraph.extraction.readers.trials import changes_nothing
 from memgraph.extraction.rules.findings import MAX_SAID_CHARS, Finding, placed
-from memgraph.extraction.rules.user import UserStatement, own_text, spoken, statements_in, what_is_left
+from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, what_is_left
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
-from memgraph.text.cutting import cut, cut_at_word, split_text, whole_sentences
+from memgraph.text.cutting import cut, split_text, whole_sentences
 from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
 _ASKED = "Asked: "
 _REFUSED = "Refused: "
-_MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
-"""An answer that names one of the marked lines."""
-_NUMBERED = re.compile(
-    r"^\W{0,6}(\d{1,2})\s?[.):]\W{0,4}\s(\S[^\n]{0,600}(?:\n(?:[ \t]{1,8}|[-*•] )(?!\d{1,2}\s?[.):])\S[^\n]{0,200}){0,8})",
-    re.MULTILINE,
-)
-"""A numbered line, with the indented lines and items below it."""
-_MAX_QUESTION_CHARS = 250
-_ASKS_TO_SHOW = re.compile(
-    r"(?:can|could|would|will|have|did) you\b|(?:check|share|show|try|post|paste|does the)\b", re.IGNORECASE
-)
-"""A question after what is seen now."""
 _APPROVES = re.compile(
     r"\W*(?:(?:the|your|this|that|it|its|it['’]s|that['’]s|plans?|i|we|you|me|us|all|of|is|am|can|may|looks?|sounds?|like|love|happy|what|want(?:ed)?|works?|job|idea|approach|very|so|really|just|and|then|now|please|pls|to|for|with|as|"
     r"absolutely|definitely|course|amazing|awesome|excellent|exactly|fantastic|great|good|nice|perfect|wonderful|cool|right|correct|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|thanks?|thank|much|"
@@ -58,15 +46,6 @@ _APPROVES = re.compile(
     re.IGNORECASE,
 )
 """Words with which a call is refused that only approve: whatever else is said tells how to do it."""
-_ASKS_FOR_ANSWERS = re.compile(r"\b(?:answers?|let me know|questions?|once (?:i|you))\b", re.IGNORECASE)
-_GREETS = re.compile(
-    r"[^\w\ufffc`~>\"]*(?:(?:ok(?:ay)?|hi|hello|hey|thanks?|thank|you|for|asking|sure|yes|great|good|nice|cool|fair|perfect|fine|sounds?|looks?|makes|sense|got|it|all|right|no|problem|so|and|"
-    r"here|s|let|me|above|below|inline|are|is|go|goes|as|follows|in|order|what|i|think|see|my|our|the|some|short|quick|to|on|your|these|those|questions?|points?|answers?|answering|repl(?:y|ies)|responses?|thoughts|decisions|choices|comments)\b"
-    r"[^\w\ufffc`~>\"]*){0,10}",
-    re.IGNORECASE,
-)
-"""What may stand before answers that begin a turn: no word that names anything, and no mark of what is quoted."""
-_OPTION = re.compile(r"\W{0,6}(?:\d{1,2}|[a-h])[.):*]", re.IGNORECASE)
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
     r"^(?:to|when)\s[^.!?\n]{3,80}[,:]",
@@ -90,13 +69,8 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
     for place, said in placed(log.user_interventions[:_MAX_TURNS]):
-        answers = list(_answers(said))
-        for part, answer in enumerate(answers, start=1):
-            text = "The user {} “{}” when asked “{}”".format(*answer)
-            key = f"{place}:answer{f'-{part}' if part > 1 else ''}"
-            yield Finding("statement", 8.3, key, text, "the user answered a question", said=said, told=text)
-        if answers and answers[0][0] == "chose":
-            continue
+        if said.context.startswith(_ASKED):
+            continue  # what was chosen of an offer holds for the work at hand; the turn is a record
         own = "\n".join(filter(None, spoken(said.action)))
         left = [what_is_left(own, one, is_latest=number >= latest) for number, (_, _, one) in enumerate(kept)]
         kept = [(where, by, one) for (where, by, _), one in zip(kept, left, strict=True) if one]
@@ -107,7 +81,6 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
-        stated = [one for one in stated if not any(one.text[1:] in answer for _, answer, _ in answers)]
         kept += [(place, said, one) for one in stated]
         says_why = content_words(own) and not own.rstrip().endswith("?")
         if not stated and said.context.startswith(_REFUSED) and says_why and not _APPROVES.fullmatch(own):
@@ -123,44 +96,6 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact or a decision"
         told = said.model_copy(update={"action": one.text, "context": ""})
         yield Finding(one.kind, 9.3, key, one.text, reason, said=told)
-
-
-def _answers(said: UserIntervention) -> Iterator[tuple[str, str, str]]:
-    """Yield what the user chose of what the agent offered, or answered to its numbered questions, and the question; what to do next is no choice."""
-    if said.context.startswith(_ASKED):
-        yield "chose", said.action, said.context.removeprefix(_ASKED)
-    elif mark := _MARK.fullmatch(said.action):
-        offered: list[str] = re.findall(
-            rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
-        )
-        asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
-        asked = [line for line in asked if not _OPTION.match(line)]
-        if len(offered) == 1 and asked and not offered[0].rstrip(" *").endswith("?"):
-            yield "chose", offered[0].replace("**", "").strip(" *"), asked[-1]
-    else:
-        asked_as: defaultdict[str, list[str]] = defaultdict(list)
-        for number, text in _closing_questions(said.context):
-            if "?" in text and not _ASKS_TO_SHOW.match(question := " ".join(text.replace("**", "").split())):
-                asked_as[number].append(question)
-        first = _NUMBERED.search(said.action) if len(asked_as) > 1 else None
-        begins = first and _GREETS.fullmatch(said.action[: first.start()])
-        own = own_text(said.action[first.start() :]) if first and begins else ""  # without a head no list is set aside
-        told = () if own.lstrip().startswith("\ufffc") else _NUMBERED.findall(own)
-        numbered = [(asked_as[number], " ".join(text.split())) for number, text in told]
-        pairs = [(asked[0], answer) for asked, answer in numbered if len(asked) == 1 and answer[-1] not in "?:"]
-        for question, answer in pairs if len(pairs) > 1 else ():
-            shown = question if len(question) <= _MAX_QUESTION_CHARS else f"{question.partition('?')[0]}?"
-            yield "answered", cut_at_word(answer, MAX_SAID_CHARS), cut_at_word(shown, _MAX_QUESTION_CHARS)
-
-
-def _closing_questions(message: str) -> list[tuple[str, str]]:
-    """Return the numbered lines with which a message ends if most of them ask; behind them it may ask for the answers."""
-    lines = list(_NUMBERED.finditer(message))
-    lines = lines[max((place for place, line in enumerate(lines) if line[1] == "1"), default=0) :]
-    after = message[lines[-1].end() :].strip() if lines else ""
-    ends = not after or ("\n" not in after and _ASKS_FOR_ANSWERS.search(after))
-    asking = sum("?" in line[2] for line in lines)
-    return [(line[1], line[2]) for line in lines] if ends and 2 * asking > len(lines) else []
 
 
 def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:

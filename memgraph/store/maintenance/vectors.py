@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import islice
 
 import numpy as np
@@ -98,13 +99,8 @@ class Vectors(StorePart):
             tried.update(row["id"] for row in rows)
             left -= len(rows)
             made_by = self._writer.embedder
-            try:
-                vectors = embed_each(made_by, [row["content"] for row in rows])
-            except EmbeddingError as error:
-                if not done:
-                    raise
-                raise EmbeddingError(f"{error}; {done} of {waiting} memories were embedded before that") from error
-            done += self._keep(rows, vectors, made_by)
+            so_far = f"{done} of {waiting} memories were embedded before that" if done else None
+            done += self._keep(rows, _embedded(made_by, rows, so_far), made_by)["replaced"]
             if progress:
                 progress(len(tried), waiting)
         return done
@@ -123,24 +119,36 @@ class Vectors(StorePart):
             untried = (names[slot] for slot in self._awaiting() if names[slot] not in tried)
             return self._projector.rows.memories(list(islice(untried, count)))
 
-    def _keep(self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder) -> int:
-        """Commit the vectors of texts that are unchanged since embedding; return their number. Report the others."""
-        fitting: list[tuple[Row, Vector]] = []
+    def _keep(self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder) -> Counter[str]:
+        """Commit the vectors of texts that are unchanged since embedding, or restore a damaged one if it is the same; report texts without a vector."""
+        back: dict[int, Vector] = {}
+        anew: list[tuple[Row, Vector]] = []
+        failed = 0
         with self._writer.exclusive():
+            model = self._writer.model
+            file = self._journal.vectors(*model)
             for row, vector in zip(rows, vectors, strict=True):
-                if isinstance(vector, EmbeddingError):
-                    self._report_unembeddable(row, vector)
-                    continue
                 current = self._projector.rows.get("Memory", row["id"])
-                if current is None or has_vector(current, self._writer.model.name):
+                if current is None or current["content"] != row["content"]:
                     continue
-                if current["content"] == row["content"]:
-                    fitting.append((row, vector))
-            self._commit(fitting, made_by)
-        return len(fitting)
-
-    def _report_unembeddable(self, row: Row, error: EmbeddingError) -> None:
-        self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {error}")
+                is_named = has_vector(current, model.name)
+                if is_named and file.holds(current["vector_row"], current["vector_sha256"]):
+                    continue
+                if isinstance(vector, EmbeddingError):
+                    failed += 1
+                    self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {vector}")
+                elif is_named and row_sha256(same := checked_vector(vector, model)) == current["vector_sha256"]:
+                    back[current["vector_row"]] = same
+                else:
+                    anew.append((row, vector))
+            with self._journal.committing() if back else nullcontext():
+                if back:
+                    file.restore(back)
+                self._commit(anew, made_by)
+            if back:
+                file.forget()  # after the commit: nobody makes it of the former rows again
+                self._reader.refresh_vectors()
+        return Counter(restored=len(back), replaced=len(anew), failed=failed)
 
     def _commit(self, made: Sequence[tuple[Row, Vector]], made_by: Embedder) -> None:
         """Commit vectors of memories, one commit per write scope; requires the writer lock."""
@@ -211,46 +219,9 @@ class Vectors(StorePart):
         with self._projector.reading():
             check_model(self._projector.named, made_by)
             rows = self._projector.rows.memories(memory_ids)
-        try:
-            vectors = embed_each(made_by, [row["content"] for row in rows])
-        except EmbeddingError as error:
-            if not (done := healed["restored"] + healed["replaced"]):
-                raise
-            raise EmbeddingError(
-                f"{error}; {done} of {total} were repaired before that; run it again to continue"
-            ) from error
-        self._heal(rows, vectors, made_by, healed)
-
-    def _heal(
-        self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder, healed: Counter[str]
-    ) -> None:
-        """Restore vectors in place, or commit new ones, for memories whose text and vector are unchanged meanwhile."""
-        back: dict[int, Vector] = {}
-        anew: list[tuple[Row, Vector]] = []
-        with self._writer.exclusive():
-            check_model(self._journal.named, made_by)
-            model = self._writer.model
-            file = self._journal.vectors(*model)
-            for row, vector in zip(rows, vectors, strict=True):
-                current = self._projector.rows.get("Memory", row["id"])
-                if current is None or not has_vector(current, model.name) or current["content"] != row["content"]:
-                    continue
-                if file.holds(current["vector_row"], current["vector_sha256"]):
-                    continue
-                if isinstance(vector, EmbeddingError):
-                    healed["failed"] += 1
-                    self._report_unembeddable(row, vector)
-                elif row_sha256(remade := checked_vector(vector, model)) == current["vector_sha256"]:
-                    back[current["vector_row"]] = remade
-                else:
-                    anew.append((row, remade))
-            if back or anew:
-                with self._journal.committing():
-                    file.restore(back)
-                    self._commit(anew, made_by)
-                file.forget()  # after the commit: nobody makes it of the former rows again
-                self._reader.refresh_vectors()
-        healed.update(restored=len(back), replaced=len(anew))
+        done = healed["restored"] + healed["replaced"]
+        so_far = f"{done} of {total} were repaired before that; run it again to continue" if done else None
+        healed.update(self._keep(rows, _embedded(made_by, rows, so_far), made_by))
 
     def _record_lost(self) -> int:
         """Commit which unused rows are still damaged; return their number."""
@@ -372,12 +343,8 @@ class Vectors(StorePart):
     ) -> int:
         with self._projector.reading():
             rows = self._projector.rows.memories(memory_ids)
-        try:
-            vectors = embed_each(embedder, [row["content"] for row in rows])
-        except EmbeddingError as error:
-            raise EmbeddingError(
-                f"{error}; the store is as it was, and what was embedded ({done} now) lies ready: run it again to continue"
-            ) from error
+        so_far = f"the store is as it was, and what was embedded ({done} now) lies ready: run it again to continue"
+        vectors = _embedded(embedder, rows, so_far)
         texts = [(row["id"], self._journal.hmac_of(row["content"])) for row in rows]
         good = [(text, one) for text, one in zip(texts, vectors, strict=True) if not isinstance(one, EmbeddingError)]
         failed.update(text for text, one in zip(texts, vectors, strict=True) if isinstance(one, EmbeddingError))
@@ -430,6 +397,16 @@ def _checked_batch(batch: object) -> int:
     if count < 1:
         raise InvalidInputError("must be an integer of at least 1", field="batch", value=batch)
     return count
+
+
+def _embedded(embedder: Embedder, rows: Sequence[Row], so_far: str | None) -> list[Vector | EmbeddingError]:
+    """Return the vectors of the rows' texts; if the model does not work, the error says what was done before."""
+    try:
+        return embed_each(embedder, [row["content"] for row in rows])
+    except EmbeddingError as error:
+        if so_far is None:
+            raise
+        raise EmbeddingError(f"{error}; {so_far}") from error
 
 
 def _unfit(embedder: Embedder, failed: int, total: int) -> EmbeddingError:

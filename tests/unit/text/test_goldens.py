@@ -1,4 +1,4 @@
-"""What each utility makes of difficult texts, as kept in ``goldens.json``: none of it may change by accident.
+"""What each utility for texts makes of difficult ones, as kept in ``goldens.json``: none of it may change by accident.
 
 What memories say depends on these functions, and what they say is told apart, merged and compared later: another cut makes another
 memory. A wanted change is kept by running this module: ``python -m tests.unit.text.test_goldens``.
@@ -8,31 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memgraph.extraction.rules.findings import _one_line
-from memgraph.extraction.rules.sessions import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
-from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions.resolution import stated_end
-from memgraph.lifecycle.episodes import when
-from memgraph.lifecycle.intake import observations
-from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.retrieval.stages.time_phrases import spans_in
-from memgraph.text.attempts import sentence
 from memgraph.text.calendar import in_words
-from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of, whole_sentences
+from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of
 from memgraph.text.safe import one_line, visible, visible_line
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
-from memgraph.viz.charts import _plain, _shortened
-from memgraph.viz.page.layout import _clipped
 
 KEPT = Path(__file__).with_name("goldens.json")
 TEXTS = [
@@ -95,22 +85,13 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "parts of a long text": lambda text: [part.strip() for part in split_sentences(text, "part") if part.strip()],
     "split_text": lambda text: split_text(text, LIMIT),
     "summary_of": lambda text: summary_of(f"{text} {text[::-1]}\n{text} {text}"),
-    "fitting": lambda text: whole_sentences(_one_line(f"{text} " * 8), MAX_CONTENT_CHARS)[-2 * LIMIT :],
-    "ended, of evidence": ended,
-    "ended, of findings": sentence,
-    "ended, of episodes": observations._sentence,
-    "ended": lambda text: ended(text, ends=".!?", closing=""),
+    "ended": ended,
     "cut": lambda text: cut(text, LIMIT),
     "preview": preview,
-    "cut for a chart": lambda text: _shortened(text, LIMIT),
-    "cut command": lambda text: short(text * 3),
-    "cut label": _clipped,
     "fitted": lambda text: fitted([text, text[:5], text[::-1]], 2 * LIMIT),
     "one_line": one_line,
-    "one line of a finding": _one_line,
     "visible_line": visible_line,
     "visible": visible,
-    "plain, of a chart": _plain,
 }
 OF_PAIRS: dict[str, Callable[[frozenset[str], frozenset[str]], float]] = {
     "overlap": overlap,
@@ -122,8 +103,6 @@ OF_DATES: dict[str, Callable[[str], Any]] = {
 }
 OF_MONTHS: dict[str, Callable[[int], str]] = {
     "in_words": lambda month: in_words(f"2026-{month:02d}-05"),
-    "indexed": lambda month: indexed_text({"occurred_at": f"2026-{month:02d}-05T00:00:00.000Z", "content": ""}),
-    "when": lambda month: when([f"{date(2026, month, 5)}", "2026-12-05"]),
 }
 OF_NAMES: dict[str, Callable[[list[str]], str]] = {"enumerated": enumerated}
 

@@ -547,6 +547,7 @@ def test_a_session_belongs_to_the_work_tree_that_it_was_started_in(path: Path, t
         (["/gone/till/.worktrees/1"], "till"),
         (["/gone/till/.claude/worktrees/fix/src"], "till"),
         (["/gone/worktrees/till"], "till"),
+        (["/srv/shop", "/" + "a" * 5_000, "/" + "a" * 5_000], "shop"),
     ],
 )
 def test_the_project_is_the_directory_of_most_lines_and_no_home_or_mark(
