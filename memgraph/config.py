@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import errno
 import hashlib
-import inspect
 import json
 import os
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_origin
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -25,7 +20,7 @@ from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.logs import logger_of
-from memgraph.model.base import Address, Count, Floor, Model, Name, NotNegative, Positive, Text, storable
+from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -58,22 +53,41 @@ PAGERDUTY_KEY_VARIABLE = "MEMGRAPH_PAGERDUTY_KEY"
 class DiagnosticSettings(Model):
     """Settings of diagnostics: where records and alerts go. The environment and arguments alone set them."""
 
-    diagnostics_file: Text = ""
-    """File to which every diagnostic record is appended as one line of JSON. Empty: none."""
-    diagnostics_recalls: Literal["changes", "all"] = "changes"
-    """Retrieval records: at the first use of a ranking in an open store, every hour of use and at the end (changes); or also of each recall (all)."""
-    alert_webhook: Address = ""
-    """Address to which alerts are posted, signed with MEMGRAPH_ALERT_SECRET: https, or http on this machine. Empty: none."""
-    alert_pagerduty_url: Address = "https://events.pagerduty.com/v2/enqueue"
-    """Address of PagerDuty's Events API v2, used if MEMGRAPH_PAGERDUTY_KEY is set."""
-    alert_severity: Literal["warning", "error", "critical"] = "error"
-    """Lowest severity of the records that are sent as alerts: warning, error or critical."""
-    alert_timeout_s: Annotated[float, Field(gt=0.0, le=60.0, allow_inf_nan=False)] = 5.0
-    """Timeout of one attempt to send an alert, and of the wait for alerts at the exit, in seconds."""
-    alert_attempts: Annotated[int, Field(ge=1, le=10)] = 4
-    """Attempts to send an alert before it is written to the file of undelivered alerts."""
-    alert_dead_letters: Text = ""
-    """File of undelivered alerts, one line of JSON each. Empty: dead-letters.jsonl in keys_home."""
+    diagnostics_file: str = Field(
+        default="",
+        max_length=4_000,
+        description="File to which every diagnostic record is appended as one line of JSON. Empty: none.",
+    )
+    diagnostics_recalls: Literal["changes", "all"] = Field(
+        default="changes",
+        description="Retrieval records: at the first use of a ranking in an open store, every hour of use and at the end (changes); or "
+        "also of each recall (all).",
+    )
+    alert_webhook: Address = Field(
+        default="",
+        description="Address to which alerts are posted, signed with MEMGRAPH_ALERT_SECRET: https, or http on this machine. "
+        "Empty: none.",
+    )
+    alert_pagerduty_url: Address = Field(
+        default="https://events.pagerduty.com/v2/enqueue",
+        description="Address of PagerDuty's Events API v2, used if MEMGRAPH_PAGERDUTY_KEY is set.",
+    )
+    alert_severity: Literal["warning", "error", "critical"] = Field(
+        default="error",
+        description="Lowest severity of the records that are sent as alerts: warning, error or critical.",
+    )
+    alert_timeout_s: Annotated[float, Field(gt=0.0, le=60.0, allow_inf_nan=False)] = Field(
+        default=5.0,
+        description="Timeout of one attempt to send an alert, and of the wait for alerts at the exit, in seconds.",
+    )
+    alert_attempts: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=4, description="Attempts to send an alert before it is written to the file of undelivered alerts."
+    )
+    alert_dead_letters: str = Field(
+        default="",
+        max_length=4_000,
+        description="File of undelivered alerts, one line of JSON each. Empty: dead-letters.jsonl in keys_home.",
+    )
 
     @field_validator("alert_webhook", "alert_pagerduty_url")
     @classmethod
@@ -96,18 +110,34 @@ KeyProviderName = Literal["auto", "file", "env", "json", "command", "aws-sm", "g
 class SecuritySettings(Model):
     """Settings of a store's trust: its mode, where its keys come from, and for how long they verify."""
 
-    security_mode: Literal["prod", "dev"] = "prod"
-    """prod: a store opens only with its active key and every key that verifies its events. dev: allow_unsigned_replay has an effect. Any other value counts as prod."""
-    allow_unsigned_replay: bool = False
-    """In dev: whether a store with a missing key or an invalid signature opens, read-only. Each use is logged as an error."""
-    key_provider: KeyProviderName = "auto"
-    """Where the signing keys come from: file (in keys_home), env (MEMGRAPH_KEY), json, command, aws-sm, gcp-sm, azure-kv or vault. auto: env if MEMGRAPH_KEY is set, else file."""
-    key_source: Text = ""
-    """What the provider reads: the path of a JSON document, a command as a JSON list of arguments, the name of a secret."""
-    key_timeout_s: Annotated[float, Field(gt=0.0, le=600.0, allow_inf_nan=False)] = 10.0
-    """Timeout of a key command or a request for a key, in seconds."""
-    key_verification_days: Annotated[int, Field(ge=0, le=1_000_000)] = 30
-    """Days for which a key verifies events after its rotation. Afterwards the store is refused until `memgraph keys rotate --reseal`."""
+    security_mode: Literal["prod", "dev"] = Field(
+        default="prod",
+        description="prod: a store opens only with its active key and every key that verifies its events. dev: "
+        "allow_unsigned_replay has an effect. Any other value counts as prod.",
+    )
+    allow_unsigned_replay: bool = Field(
+        default=False,
+        description="In dev: whether a store with a missing key or an invalid signature opens, read-only. Each use is logged as an "
+        "error.",
+    )
+    key_provider: KeyProviderName = Field(
+        default="auto",
+        description="Where the signing keys come from: file (in keys_home), env (MEMGRAPH_KEY), json, command, aws-sm, gcp-sm, "
+        "azure-kv or vault. auto: env if MEMGRAPH_KEY is set, else file.",
+    )
+    key_source: str = Field(
+        default="",
+        max_length=4_000,
+        description="What the provider reads: the path of a JSON document, a command as a JSON list of arguments, the name of a secret.",
+    )
+    key_timeout_s: Annotated[float, Field(gt=0.0, le=600.0, allow_inf_nan=False)] = Field(
+        default=10.0, description="Timeout of a key command or a request for a key, in seconds."
+    )
+    key_verification_days: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        default=30,
+        description="Days for which a key verifies events after its rotation. Afterwards the store is refused until "
+        "`memgraph keys rotate --reseal`.",
+    )
 
     @property
     def is_mode_refused(self) -> bool:
@@ -154,10 +184,16 @@ class Server(NamedTuple):
 class ServerSettings(Model):
     """Where a store is that lives on a database server. Arguments and the environment alone set them."""
 
-    database: Text = Field(default="", repr=False)
-    """Address of the PostgreSQL database that holds the store, as it was given as home. Empty: a file in home."""
-    tenant: Name = DEFAULT_TENANT
-    """Name of the store in the PostgreSQL database; one database holds many stores."""
+    database: str = Field(
+        default="",
+        repr=False,
+        max_length=4_000,
+        description="Address of the PostgreSQL database that holds the store, as it was given as home. Empty: a file in home.",
+    )
+    tenant: Name = Field(
+        default=DEFAULT_TENANT,
+        description="Name of the store in the PostgreSQL database; one database holds many stores.",
+    )
 
     @property
     def server(self) -> Server | None:
@@ -199,7 +235,7 @@ OUTSIDE_THE_STORE = frozenset(
 class AgentMemoryConfig(DiagnosticSettings, SecuritySettings, ServerSettings):
     """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
-    The docstring of a field says what it sets; `memgraph docs settings` lists them all.
+    The description of a field says what it sets; `memgraph docs settings` lists them all.
 
     Raises
     ------
@@ -209,74 +245,124 @@ class AgentMemoryConfig(DiagnosticSettings, SecuritySettings, ServerSettings):
         ``config.toml`` cannot be read, or is not TOML.
     """
 
-    home: Path = Field(default_factory=lambda: _of_user(Path(DEFAULT_HOME).expanduser), validate_default=True)
-    """The store's directory; one store is one tenant."""
-    keys_home: Path = Field(
-        default_factory=lambda: _of_user(lambda: platformdirs.user_config_dir("memgraph")), validate_default=True
+    home: Path = Field(
+        default_factory=lambda: _of_user(Path(DEFAULT_HOME).expanduser),
+        validate_default=True,
+        description="The store's directory; one store is one tenant.",
     )
-    """Directory of signing keys and head files, outside the store."""
-    redact_secrets: bool = True
-    """Whether keys, tokens and passwords are redacted before anything is stored."""
-    consolidation_enabled: bool = True
-    """Whether memories are extracted from build logs."""
-    retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget)
-    """Limits on a recall."""
-    prompt_budget: PromptBudget = Field(default_factory=PromptBudget)
-    """Limits on a prompt's sections."""
-    retrieval_floor: Floor = "auto"
-    """Evidence that a recalled memory needs: auto (calibrated), off or a number from 0 to 1. Also min_similarity."""
-    recall_when_nothing: Literal["say", "empty"] = "say"
-    """What a recall's notes are if nothing concerns the task: one line that says so, or empty."""
-    forgetting_curve: ForgettingCurveConfig = Field(default_factory=ForgettingCurveConfig)
-    """How fast memories lose relevance, and what restores it."""
-    compression_cycle_interval: int = Field(default=10, ge=1)
-    """Number of builds after which memories are generalised."""
-    garbage_collection: Literal["archive", "delete"] = "archive"
-    """What `memgraph collect` does with faded memories."""
-    archive_retention_days: Annotated[int, Field(ge=0, le=100_000)] = 0
-    """Age in days from which `memgraph compact` purges memories that were deleted. There is no undo. 0: never."""
-    max_memory_mb: Count = 0
-    """Size of the store on disk, in MB (1,000,000 bytes), above which `memgraph doctor` reports a problem and `memgraph collect` prints a notice. Nothing is removed for it. 0: no limit."""
-    procedure_approval: Literal["user", "evidence"] = "user"
-    """What approves a learned procedure: the user (`memgraph proposals`), or evidence from later successes."""
-    sleep_trigger: Literal["manual", "auto"] = "manual"
-    """When the store consolidates memories: only when `memgraph sleep` runs; or also automatically, for a few seconds, after five new episodes and immediately after negative user feedback."""
-    engine: Literal["kuzu", "ladybug"] = "kuzu"
-    """The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). `memgraph rebuild --engine NAME` switches a store."""
-    tracing: Literal["off", "spans", "content"] = "off"
-    """OpenTelemetry spans of operations on memories, and log records of diagnostics (extra `otel`): off; spans, without any text; or content, also with the texts of queries and of public memories."""
-    agents: dict[Name, AgentPermissions] = Field(default_factory=dict)
-    """Permissions of agents, tables [agents.NAME]: the agent's own domain; lists of domains to read, search, write."""
-    lock_timeout_s: NotNegative = 10.0
-    """How long to wait for a lock that another process holds, in seconds."""
-    embedding_model: EmbeddingModel = "minilm"
-    """The embedding model: minilm, the packaged model; ollama:NAME, such as ollama:nomic-embed-text, a model of an Ollama server; or none, which finds memories by text alone. `memgraph reembed` switches a store that has vectors to another model."""
-    extractor: Literal["rules", "ollama", "openai"] = "rules"
-    """What extracts memories from build logs: rules; or a model of an Ollama server (ollama) or of an OpenAI-compatible one (openai), with the rules as fallback when it fails or its budget is spent."""
-    openai: ChatServer = Field(default_factory=ChatServer)
-    """The OpenAI-compatible server of the setting extractor."""
-    distil_orders_a_day: Count = 20
-    """Maximum number of work orders made in a day for agents or people (`memgraph distil`)."""
-    ollama_host: Address = ""
-    """Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."""
-    ollama_model: Name = "llama3.2"
-    """The Ollama model that extracts memories."""
-    ollama_timeout_s: Positive = 60.0
-    """Timeout of a request to the Ollama server, in seconds."""
-    ollama_context_tokens: int = Field(default=8192, ge=2048, le=1_048_576)
-    """Context length of ollama_model in tokens, prompt and answer together; longer logs are shortened to fit."""
-    max_task_links: Count = 3
-    """Maximum number of other tasks that a task may read."""
-    working_memory_days: Count = 7
-    """Days after which a session's working memory is void."""
-    turns: TurnSettings = Field(default_factory=TurnSettings)
-    """What a turn may decide by itself."""
-    ollama_embedding_dimension: int = Field(default=0, ge=0, le=65_536)
-    """Dimension of the Ollama embedding model's vectors. 0: use the known dimension, or ask the server."""
-    health: HealthLimits = Field(default_factory=HealthLimits)
-    """Limits of `memgraph doctor`."""
-    model_budget: ModelBudget = Field(default_factory=ModelBudget)
-    """Limits on one run's use of models' servers; when they are reached, rules do the rest."""
+    keys_home: Path = Field(
+        default_factory=lambda: _of_user(lambda: platformdirs.user_config_dir("memgraph")),
+        validate_default=True,
+        description="Directory of signing keys and head files, outside the store.",
+    )
+    redact_secrets: bool = Field(
+        default=True, description="Whether keys, tokens and passwords are redacted before anything is stored."
+    )
+    consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
+    retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget, description="Limits on a recall.")
+    prompt_budget: PromptBudget = Field(default_factory=PromptBudget, description="Limits on a prompt's sections.")
+    retrieval_floor: Floor = Field(
+        default="auto",
+        description="Evidence that a recalled memory needs: auto (calibrated), off or a number from 0 to 1. Also min_similarity.",
+    )
+    recall_when_nothing: Literal["say", "empty"] = Field(
+        default="say",
+        description="What a recall's notes are if nothing concerns the task: one line that says so, or empty.",
+    )
+    forgetting_curve: ForgettingCurveConfig = Field(
+        default_factory=ForgettingCurveConfig, description="How fast memories lose relevance, and what restores it."
+    )
+    compression_cycle_interval: int = Field(
+        default=10, ge=1, description="Number of builds after which memories are generalised."
+    )
+    garbage_collection: Literal["archive", "delete"] = Field(
+        default="archive", description="What `memgraph collect` does with faded memories."
+    )
+    archive_retention_days: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=0,
+        description="Age in days from which `memgraph compact` purges memories that were deleted. There is no undo. 0: never.",
+    )
+    max_memory_mb: Count = Field(
+        default=0,
+        description="Size of the store on disk, in MB (1,000,000 bytes), above which `memgraph doctor` reports a problem and "
+        "`memgraph collect` prints a notice. Nothing is removed for it. 0: no limit.",
+    )
+    procedure_approval: Literal["user", "evidence"] = Field(
+        default="user",
+        description="What approves a learned procedure: the user (`memgraph proposals`), or evidence from later successes.",
+    )
+    sleep_trigger: Literal["manual", "auto"] = Field(
+        default="manual",
+        description="When the store consolidates memories: only when `memgraph sleep` runs; or also automatically, for a few "
+        "seconds, after five new episodes and immediately after negative user feedback.",
+    )
+    engine: Literal["kuzu", "ladybug"] = Field(
+        default="kuzu",
+        description="The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). "
+        "`memgraph rebuild --engine NAME` switches a store.",
+    )
+    tracing: Literal["off", "spans", "content"] = Field(
+        default="off",
+        description="OpenTelemetry spans of operations on memories, and log records of diagnostics (extra `otel`): off; spans, without any text; "
+        "or content, also with the texts of queries and of public memories.",
+    )
+    agents: dict[Name, AgentPermissions] = Field(
+        default_factory=dict,
+        description="Permissions of agents, tables [agents.NAME]: the agent's own domain; lists of domains to read, search, write.",
+    )
+    lock_timeout_s: float = Field(
+        default=10.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="How long to wait for a lock that another process holds, in seconds.",
+    )
+    embedding_model: EmbeddingModel = Field(
+        default="minilm",
+        description="The embedding model: minilm, the packaged model; ollama:NAME, such as ollama:nomic-embed-text, a model "
+        "of an Ollama server; or none, which finds memories by text alone. `memgraph reembed` switches a store that has "
+        "vectors to another model.",
+    )
+    extractor: Literal["rules", "ollama", "openai"] = Field(
+        default="rules",
+        description="What extracts memories from build logs: rules; or a model of an Ollama server (ollama) or of an "
+        "OpenAI-compatible one (openai), with the rules as fallback when it fails or its budget is spent.",
+    )
+    openai: ChatServer = Field(
+        default_factory=ChatServer, description="The OpenAI-compatible server of the setting extractor."
+    )
+    distil_orders_a_day: Count = Field(
+        default=20, description="Maximum number of work orders made in a day for agents or people (`memgraph distil`)."
+    )
+    ollama_host: Address = Field(
+        default="", description="Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
+    )
+    ollama_model: Name = Field(default="llama3.2", description="The Ollama model that extracts memories.")
+    ollama_timeout_s: float = Field(
+        default=60.0,
+        gt=0.0,
+        allow_inf_nan=False,
+        description="Timeout of a request to the Ollama server, in seconds.",
+    )
+    ollama_context_tokens: int = Field(
+        default=8192,
+        ge=2048,
+        le=1_048_576,
+        description="Context length of ollama_model in tokens, prompt and answer together; longer logs are shortened to fit.",
+    )
+    max_task_links: Count = Field(default=3, description="Maximum number of other tasks that a task may read.")
+    working_memory_days: Count = Field(default=7, description="Days after which a session's working memory is void.")
+    turns: TurnSettings = Field(default_factory=TurnSettings, description="What a turn may decide by itself.")
+    ollama_embedding_dimension: int = Field(
+        default=0,
+        ge=0,
+        le=65_536,
+        description="Dimension of the Ollama embedding model's vectors. 0: use the known dimension, or ask the server.",
+    )
+    health: HealthLimits = Field(default_factory=HealthLimits, description="Limits of `memgraph doctor`.")
+    model_budget: ModelBudget = Field(
+        default_factory=ModelBudget,
+        description="Limits on one run's use of models' servers; when they are reached, rules do the rest.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -306,7 +392,7 @@ def _is_table(kind: Any) -> bool:
     return get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Model))
 
 
-VARIABLES = {
+_ENVIRONMENT = {
     f"MEMGRAPH_{name.upper()}": name
     for name, field in AgentMemoryConfig.model_fields.items()
     if not _is_table(field.annotation) and name != "database"
@@ -390,47 +476,27 @@ def settings_in_force(
     return found
 
 
-def meanings_of(model: type[Model]) -> dict[str, str]:
-    """Return what the docstrings of a model's fields say, those of its bases included; read from the source."""
-    bases = reversed(model.__mro__[: model.__mro__.index(Model)])
-    return {name: text for kind in bases for name, text in _docstrings_in(kind.__module__)[kind.__name__].items()}
-
-
-@cache
-def _docstrings_in(module: str) -> dict[str, dict[str, str]]:
-    """Return what stands below each field of the classes of a module."""
-    found: dict[str, dict[str, str]] = {}
-    for kind in ast.parse(inspect.getsource(sys.modules[module])).body:
-        if isinstance(kind, ast.ClassDef):
-            found[kind.name] = {}
-            for field, said in pairwise(kind.body):
-                match field, said:
-                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                        found[kind.name][name] = text
-    return found
-
-
 def default_settings() -> list[Setting]:
-    """Return every setting at its default, in the order of the model; of files it reads only this package's."""
-    variables, meanings = {field: name for name, field in VARIABLES.items()}, meanings_of(AgentMemoryConfig)
+    """Return every setting at its default, in the order of the model; reads nothing."""
+    variables = {field: name for name, field in _ENVIRONMENT.items()}
     found = []
     for name, field in AgentMemoryConfig.model_fields.items():
         try:
             default = field.get_default(call_default_factory=True, validated_data={})
         except ConfigError:  # below a home directory that nobody knows
             default = None
-        if isinstance(default, Model):
-            for inner, meaning in meanings_of(type(default)).items():
-                value = getattr(default, inner)
-                found.append(Setting(f"{name}.{inner}", value, value, "default", None, meaning))
-        else:
-            found.append(Setting(name, default, default, "default", variables.get(name), meanings[name]))
+        parts = type(default).model_fields if isinstance(default, Model) else {}
+        for inner, part in parts.items():
+            value = getattr(default, inner)
+            found.append(Setting(f"{name}.{inner}", value, value, "default", None, part.description or ""))
+        if not parts:
+            found.append(Setting(name, default, default, "default", variables.get(name), field.description or ""))
     return found
 
 
 def _from_environment(environment: Mapping[str, str] | None) -> dict[str, Any]:
     environment = os.environ if environment is None else environment
-    return {field: environment[name] for name, field in VARIABLES.items() if environment.get(name)}
+    return {field: environment[name] for name, field in _ENVIRONMENT.items() if environment.get(name)}
 
 
 def _by_field(data: Mapping[str, Any], model: type[Model] | None = None) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from memgraph.config import (
     PAGERDUTY_KEY_VARIABLE,
-    VARIABLES,
     WEBHOOK_SECRET_VARIABLE,
     AgentMemoryConfig,
     config_path,
+    default_settings,
     home_of,
     load_config,
 )
@@ -169,7 +169,7 @@ def check_backups(found: Verification, config: AgentMemoryConfig, now: str, repo
 def check_settings(home: str | None, report: Report) -> AgentMemoryConfig:
     """Return the settings; if they are invalid, the defaults with the configured directories."""
     path = config_path(home)
-    known = VARIABLES.keys() | _OTHER_VARIABLES
+    known = {one.variable for one in default_settings()} | _OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.startswith("MEMGRAPH_") and name not in known)
     report.found["config"] = {"path": str(path), "present": path.is_file(), "unknown_variables": unknown}
     report.found["config"]["engine"] = AgentMemoryConfig.model_fields["engine"].default

@@ -91,8 +91,6 @@ Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Floor = Annotated[Literal["auto", "off"] | Unit, BeforeValidator(_floor)]
 """A floor of retrieval: ``auto``, the calibrated one; ``off``; or a probability."""
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, Field(ge=0)]

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from memgraph.errors import BudgetSpentError
-from memgraph.model.base import Address, Count, Model, Name, NotNegative, Positive, Text
+from memgraph.model.base import Address, Count, Model, Name, Text
 
 _OLLAMA_MODEL = re.compile(r"ollama:[\w.:/@-]{1,200}")
 
@@ -31,25 +31,32 @@ EmbeddingModel = Annotated[Name, AfterValidator(_known_model)]
 class ModelBudget(Model):
     """Limits on the use of a model server in one run (one ingestion of sources, or one consolidation of a log)."""
 
-    calls: Count = 100
-    """Maximum number of requests to a model server in one run."""
-    tokens: Count = 200_000
-    """Maximum number of prompt and completion tokens in one run."""
-    seconds: NotNegative = 300.0
-    """Maximum time spent waiting for models in one run, in seconds."""
+    calls: Count = Field(default=100, description="Maximum number of requests to a model server in one run.")
+    tokens: Count = Field(default=200_000, description="Maximum number of prompt and completion tokens in one run.")
+    seconds: float = Field(
+        default=300.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum time spent waiting for models in one run, in seconds.",
+    )
 
 
 class ChatServer(Model):
     """An OpenAI-compatible server and its model. Its key is no setting: it comes from the environment."""
 
-    base_url: Address = ""
-    """Address of the OpenAI-compatible server, such as http://127.0.0.1:8000/v1."""
-    model: Text = ""
-    """The model that extracts memories, by its name on that server."""
-    timeout_s: Positive = 60.0
-    """Timeout of a request to that server, in seconds."""
-    context_tokens: int = Field(default=8192, ge=2048, le=1_048_576)
-    """Context length of the model in tokens, prompt and answer together; longer logs are shortened to fit."""
+    base_url: Address = Field(
+        default="", description="Address of the OpenAI-compatible server, such as http://127.0.0.1:8000/v1."
+    )
+    model: Text = Field(default="", description="The model that extracts memories, by its name on that server.")
+    timeout_s: float = Field(
+        default=60.0, gt=0.0, allow_inf_nan=False, description="Timeout of a request to that server, in seconds."
+    )
+    context_tokens: int = Field(
+        default=8192,
+        ge=2048,
+        le=1_048_576,
+        description="Context length of the model in tokens, prompt and answer together; longer logs are shortened to fit.",
+    )
 
 
 class ModelUsage(Model):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from memgraph.model.base import Model, NotNegative, Unit
+from memgraph.model.base import Model, Unit
 
 ConfidenceLabel = Literal["clear", "recall", "vague", "none"]
 
@@ -21,6 +21,7 @@ LABEL_TEXT: dict[ConfidenceLabel, str] = {
 }
 
 
+Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Preset = Literal["relevance", "strength"]
 
 WEEKLY = -log(0.95) / 7
@@ -40,20 +41,28 @@ _PRESETS: dict[str, dict[str, float]] = {
 class ForgettingCurveConfig(Model):
     """How fast memories fade and what reinforces them."""
 
-    preset: Preset = "relevance"
-    """Defaults of the other values: relevance, with a maximum of 1; or strength, which fades slowly, grows with each access and has a maximum of 5."""
-    decay_rate: NotNegative = 0.05
-    """Exponential decay rate of episodic memories, per day."""
-    knowledge_decay_rate: NotNegative = WEEKLY
-    """Exponential decay rate of other memories, per day (default: 5 % per week)."""
-    deletion_threshold: Unit = 0.1
-    """Relevance below which a memory may be collected."""
-    reinforcement_boost: Unit = 0.2
-    """Relevance that an access adds."""
-    confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = 0.0
-    """Relevance that a confirmation adds; 0: half of the difference to 1."""
-    max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = 1.0
-    """Maximum relevance."""
+    preset: Preset = Field(
+        default="relevance",
+        description="Defaults of the other values: relevance, with a maximum of 1; or strength, which fades slowly, grows with "
+        "each access and has a maximum of 5.",
+    )
+    """Default values: ``relevance`` (seed 0), in [0, 1]; ``strength`` (seed 2): everything fades by 5 % a week, a use adds 0.1 and a confirmation
+    0.5, up to 5."""
+    decay_rate: Rate = Field(default=0.05, description="Exponential decay rate of episodic memories, per day.")
+    """Seed 0's rate."""
+    knowledge_decay_rate: Rate = Field(
+        default=WEEKLY, description="Exponential decay rate of other memories, per day (default: 5 % per week)."
+    )
+    """Seed 2's rate: 5 % a week, −ln 0.95 / 7."""
+    deletion_threshold: Unit = Field(default=0.1, description="Relevance below which a memory may be collected.")
+    reinforcement_boost: Unit = Field(default=0.2, description="Relevance that an access adds.")
+    confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(
+        default=0.0, description="Relevance that a confirmation adds; 0: half of the difference to 1."
+    )
+    """Added by a merged duplicate; 0: relevance becomes ``(old + 1) / 2`` (seed 0)."""
+    max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
+        default=1.0, description="Maximum relevance."
+    )
 
     def rate(self, memory_type: str) -> float:
         """Return the daily rate for a memory type."""

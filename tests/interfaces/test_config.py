@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph.config import (
+    _ENVIRONMENT,
     OUTSIDE_THE_STORE,
-    VARIABLES,
     AgentMemoryConfig,
     config_path,
     default_settings,
@@ -53,9 +53,9 @@ def test_the_file_holds_every_setting_with_its_default_and_its_variable() -> Non
     assert flat.keys() == names
     everything = AgentMemoryConfig.model_fields.keys() - {"home", "agents"}
     assert {name.partition(".")[0] for name in names} | OUTSIDE_THE_STORE == everything
-    inside = {name for name, field in VARIABLES.items() if field not in {"home", *OUTSIDE_THE_STORE}}
+    inside = {name for name, field in _ENVIRONMENT.items() if field not in {"home", *OUTSIDE_THE_STORE}}
     assert all(f"Environment: {name}\n" in text for name in inside)
-    assert all(f"#   {name}: " in text for name in VARIABLES.keys() - inside)
+    assert all(f"#   {name}: " in text for name in _ENVIRONMENT.keys() - inside)
     assert all(one.meaning and one.meaning[:20] in text for one in default_settings() if one.name != "home")
     assert max(len(line) for line in text.splitlines() if "keys_home" not in line) <= 100  # which holds a path
 
@@ -167,18 +167,18 @@ def test_a_table_given_goes_before_the_files_as_a_whole(tmp_path: Path) -> None:
     ("variable", "value"), [("MEMGRAPH_ARCHIVE_RETENTION_DAYS", "soon"), ("MEMGRAPH_LOCK_TIMEOUT_S", "-1")]
 )
 def test_a_wrong_variable_is_refused_by_its_setting(tmp_path: Path, variable: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=VARIABLES[variable]):
+    with pytest.raises(ConfigError, match=_ENVIRONMENT[variable]):
         load_config({"home": tmp_path}, environment={variable: value})
 
 
 def test_an_empty_variable_is_none(tmp_path: Path) -> None:
-    assert load_config({"home": tmp_path}, environment=dict.fromkeys(VARIABLES, "")).lock_timeout_s == 10.0
+    assert load_config({"home": tmp_path}, environment=dict.fromkeys(_ENVIRONMENT, "")).lock_timeout_s == 10.0
 
 
 def test_every_setting_of_one_value_has_a_variable() -> None:
     """A new setting cannot be forgotten in the environment."""
     of_one_value = {one.name for one in default_settings() if "." not in one.name} - {"agents", "database"}
-    assert of_one_value == set(VARIABLES.values())
+    assert of_one_value == set(_ENVIRONMENT.values())
 
 
 def test_the_path_is_known_without_reading_the_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from memgraph.model.base import Bytes, Count, Model, Name, NotNegative, Seconds, Strict, Text, Timestamp, Unit
+from memgraph.model.base import Bytes, Count, Model, Name, Seconds, Strict, Text, Timestamp, Unit
 from memgraph.model.memory import MemoryType
 
 
@@ -203,20 +203,26 @@ HealthStatus = Literal["ok", "warning", "error"]
 class HealthLimits(Model):
     """The limits beyond which `memgraph doctor` warns."""
 
-    stale_working_memories: Count = 10
-    """Maximum number of void working memories."""
-    long_term_mb: NotNegative = 1.0
-    """Maximum size of the texts of facts and procedures in force, in MB (1,000,000 bytes). 0: no limit."""
-    sleep_overdue_days: Count = 7
-    """Days that five or more new episodes may wait for a sleep. 0: no limit."""
-    graph_lag_events: Count = 5_000
-    """Maximum number of events that the graph may be behind the journal."""
-    near_duplicates: Count = 10
-    """Maximum number of memories that say what another one says, and that no sleep has seen."""
-    open_contradictions: Count = 10
-    """Maximum number of undecided contradictions."""
-    backup_days: Count = 7
-    """Maximum age of the last backup, in days, while events are recorded. 0: no limit."""
+    stale_working_memories: Count = Field(default=10, description="Maximum number of void working memories.")
+    long_term_mb: float = Field(
+        default=1.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum size of the texts of facts and procedures in force, in MB (1,000,000 bytes). 0: no limit.",
+    )
+    sleep_overdue_days: Count = Field(
+        default=7, description="Days that five or more new episodes may wait for a sleep. 0: no limit."
+    )
+    graph_lag_events: Count = Field(
+        default=5_000, description="Maximum number of events that the graph may be behind the journal."
+    )
+    near_duplicates: Count = Field(
+        default=10, description="Maximum number of memories that say what another one says, and that no sleep has seen."
+    )
+    open_contradictions: Count = Field(default=10, description="Maximum number of undecided contradictions.")
+    backup_days: Count = Field(
+        default=7, description="Maximum age of the last backup, in days, while events are recorded. 0: no limit."
+    )
 
 
 class HealthCheck(Strict):

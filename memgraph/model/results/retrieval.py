@@ -52,18 +52,14 @@ artifact or a confirmation in a task, ``transcript`` what was said in a session,
 class RetrievalBudget(Model):
     """Limits on what a recall returns: memories of each type, what holds in tasks, and tokens of content."""
 
-    episodic: Count = 5
-    """Maximum number of episodic memories (what happened)."""
-    semantic: Count = 3
-    """Maximum number of semantic memories (what is true)."""
-    procedural: Count = 2
-    """Maximum number of procedural memories (how to do something)."""
-    task_items: Count = 5
-    """Maximum number of items of tasks: goals, decisions and so on."""
-    related: Count = 3
-    """Maximum number of results from linked tasks."""
-    max_tokens: Count = 800
-    """Maximum number of tokens of content in total, besides pinned constraints."""
+    episodic: Count = Field(default=5, description="Maximum number of episodic memories (what happened).")
+    semantic: Count = Field(default=3, description="Maximum number of semantic memories (what is true).")
+    procedural: Count = Field(default=2, description="Maximum number of procedural memories (how to do something).")
+    task_items: Count = Field(default=5, description="Maximum number of items of tasks: goals, decisions and so on.")
+    related: Count = Field(default=3, description="Maximum number of results from linked tasks.")
+    max_tokens: Count = Field(
+        default=800, description="Maximum number of tokens of content in total, besides pinned constraints."
+    )
 
 
 class RetrievalConfig(Model):
@@ -498,20 +494,16 @@ class TaskContext(Model):
 class PromptBudget(Model):
     """Limits on the sections of a prompt, in tokens of their text with its headings."""
 
-    constraints: Count = 600
-    """Standing rules, pinned constraints first; also the tokens of these constraints' content in a recall."""
-    long_term: Count = 1_000
-    """What is known about the task, or of the project."""
-    recent_notes: Count = 500
-    """Memories of the last days."""
-    recent_days: Count = 3
-    """Number of days of the recent notes."""
-    chat_context: Count = 80
-    """What the session's chat is about."""
-    chat_memory: Count = 300
-    """What is only told in the session."""
-    working_memory: Count = 200
-    """What the session is doing."""
+    constraints: Count = Field(
+        default=600,
+        description="Standing rules, pinned constraints first; also the tokens of these constraints' content in a recall.",
+    )
+    long_term: Count = Field(default=1_000, description="What is known about the task, or of the project.")
+    recent_notes: Count = Field(default=500, description="Memories of the last days.")
+    recent_days: Count = Field(default=3, description="Number of days of the recent notes.")
+    chat_context: Count = Field(default=80, description="What the session's chat is about.")
+    chat_memory: Count = Field(default=300, description="What is only told in the session.")
+    working_memory: Count = Field(default=200, description="What the session is doing.")
 
 
 class PromptSection(Model):

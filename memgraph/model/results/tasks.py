@@ -25,16 +25,21 @@ _Number = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 class TurnSettings(Model):
     """What a turn may decide by itself. Whether a session may switch tasks is no setting: its user decides that for each session."""
 
-    switch_confidence: Unit = 0.75
-    """Confidence from which a turn may switch the task of a session with autoswitch."""
-    max_switches_back: Count = 3
-    """Number of switches straight back to the task that was left, each within ten minutes, that hold autoswitch back."""
-    max_mismatches: Count = 3
-    """Number of turns in a row whose message seems to belong to another task that hold autoswitch back."""
-    confirmation_languages: list[Language] = Field(default_factory=lambda: list(LANGUAGES))
-    """Languages in which short messages such as “yes” confirm."""
-    confirmations: list[Name] = Field(default_factory=list)
-    """Further messages that confirm."""
+    switch_confidence: Unit = Field(
+        default=0.75, description="Confidence from which a turn may switch the task of a session with autoswitch."
+    )
+    max_switches_back: Count = Field(
+        default=3,
+        description="Number of switches straight back to the task that was left, each within ten minutes, that hold autoswitch back.",
+    )
+    max_mismatches: Count = Field(
+        default=3,
+        description="Number of turns in a row whose message seems to belong to another task that hold autoswitch back.",
+    )
+    confirmation_languages: list[Language] = Field(
+        default_factory=lambda: list(LANGUAGES), description="Languages in which short messages such as “yes” confirm."
+    )
+    confirmations: list[Name] = Field(default_factory=list, description="Further messages that confirm.")
 
 
 class TaskMatch(Strict):

@@ -87,7 +87,7 @@ def show(settings: Settings) -> None:
 
 def default_text() -> str:
     """Return the text of a settings file in which every setting is commented out, generated from the model."""
-    from memgraph.config import OUTSIDE_THE_STORE, AgentMemoryConfig, default_settings, meanings_of
+    from memgraph.config import OUTSIDE_THE_STORE, AgentMemoryConfig, default_settings
 
     schema = AgentMemoryConfig.model_json_schema(by_alias=False)
     lines = [*_comment(_HEADER), "#", *_comment("Environment variables that have no setting here:")]
@@ -105,7 +105,7 @@ def default_text() -> str:
         field = schema["properties"][head or name]
         if head:
             if head != table:
-                lines += ["", *_comment(meanings_of(AgentMemoryConfig)[head]), f"[{head}]"]
+                lines += ["", *_comment(str(field["description"])), f"[{head}]"]
             field = schema["$defs"][field["$ref"].rpartition("/")[2]]["properties"][name]
         table = head
         lines += ["", *_comment(f"{one.meaning}{_values(field)}")]
