@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from memgraph.embedding import embed_query
+from memgraph.embedding import embed_each, embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.fold import other_wordings
@@ -18,7 +18,6 @@ from memgraph.index.columns import FACT_TAG
 from memgraph.index.index import superseded
 from memgraph.lifecycle.dedup.near_duplicates import copies_of
 from memgraph.lifecycle.intake.observations import remember_text
-from memgraph.lifecycle.run import vectors_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
@@ -481,9 +480,13 @@ def _embedded(store: AgentMemoryStore, memories: Sequence[AgentMemory], progress
         return memories
     done = 0
     for portion in _portions(lacking, _EMBEDDED_AT_ONCE):
-        vectors = vectors_of(store.embedder, [memories[place].content for place in portion])
+        try:
+            vectors = embed_each(store.embedder, [memories[place].content for place in portion])
+        except EmbeddingError:
+            break  # the model does not work: the store says so, once
         for place, vector in zip(portion, vectors, strict=True):
-            memories[place] = memories[place].model_copy(update={"embedding": vector})
+            if not isinstance(vector, EmbeddingError):
+                memories[place] = memories[place].model_copy(update={"embedding": vector})
         done += len(portion)
         progress(done, len(lacking))
     return memories

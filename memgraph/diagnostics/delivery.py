@@ -139,7 +139,7 @@ class Webhook:
 
     name = "webhook"
 
-    address: str
+    address: str = field(repr=False)
     secret: str = field(repr=False)
     _: KW_ONLY
     timeout_s: float
@@ -163,7 +163,7 @@ class PagerDuty:
 
     name = "pagerduty"
 
-    address: str
+    address: str = field(repr=False)
     routing_key: str = field(repr=False)
     _: KW_ONLY
     timeout_s: float
@@ -338,7 +338,7 @@ class Repeats:
         return key not in self._noted or self._timer() - self._noted[key][0] >= self._between_s
 
 
-@dataclass
+@dataclass(eq=False)
 class Sender:
     """Sends alerts to a target, with repetitions after growing, random waits, and keeps what was not accepted; none twice within an hour."""
 

@@ -8,7 +8,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import emit
 
 RELATIONS = ("CONTRADICTS", "DERIVED_FROM", "ELABORATES", "EXAMPLE_OF", "RELATED_TO", "SUPERSEDES", "SUPPORTS")
-"""The relations that a user can link with, repeated here so that completing one imports only click."""
+"""The relations that a user can link with, repeated here so that completing one does not import the model."""
 
 
 def query_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's signature
