@@ -96,10 +96,15 @@ def match(
 ) -> tuple[float, StoredMemory | None]:
     """Return the nearest masked memory that says the same (`same`), and its cosine; (−1, None) if there is none.
 
-    Without a threshold, and where one of the two has no vector, equal texts say the same.
+    Without a threshold, and where one of the two has no vector, equal texts say the same. Equal texts come first.
     """
     if memory.embedding is not None and threshold is not None:
         near = near_to(reader, memory.embedding, mask, threshold)
+        if len(near) > 1:
+            crowd = np.zeros(len(reader.index), dtype=np.bool_)
+            crowd[[reader.index.slot(one) for one in near]] = True
+            equal = {one.id for one in equal_memories(reader, memory.content, crowd)}
+            near = dict(sorted(near.items(), key=lambda item: item[0] not in equal))
         for one in [*near][:LOOKED_AT]:
             if (found := reader.get(one)) is not None and same(found, memory, loosely=loosely):
                 return near[one], found
