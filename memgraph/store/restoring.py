@@ -266,6 +266,9 @@ class _Filling:
             self._is_over = self._is_over or line.seq > self._until
             if self._is_over:
                 return
+            if line.seq <= (self._run[-1].seq if self._run else self.seq):
+                problem = f"event {line.seq} does not follow the one before it"
+                raise BackupError(f"the backup is damaged: {problem}; use another one", path=self._home)
             self._run.append(line)
             if b'"last":true' in line.head:
                 self._put()

@@ -668,6 +668,16 @@ def test_a_flipped_bit_is_refused_or_harmless(
     assert harmless <= 12, "only the compression's header"
 
 
+def test_an_event_that_repeats_a_number_is_damage(store: Any, tmp_path: Path, restore: Restore) -> None:
+    store.backup(tmp_path / "a.tar.gz")
+    data = gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
+    repeated = data.replace(b'"seq":3,', b'"seq":2,', 1)
+    assert repeated != data
+    (tmp_path / "bad.tar.gz").write_bytes(gzip.compress(repeated))
+    with pytest.raises(BackupError, match="damaged"):
+        restore(tmp_path / "bad.tar.gz")
+
+
 def test_every_cut_is_refused(store: Any, tmp_path: Path, restore: Restore) -> None:
     store.backup(tmp_path / "a.tar.gz")
     data = (tmp_path / "a.tar.gz").read_bytes()
