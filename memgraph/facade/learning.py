@@ -50,9 +50,10 @@ class Maintenance:
             A phase is unknown, or the time is negative.
         """
         checked(Callback, progress, "progress")
-        judge, usage = self.judge(), self.consolidation.usage
+        judge = self.judge()
+        model = self.consolidation.language_model
         return lifecycle.sleep(
-            self.store, phases=phases, max_seconds=max_seconds, judge=judge, usage=usage, progress=progress
+            self.store, phases=phases, max_seconds=max_seconds, model=model, judge=judge, progress=progress
         )
 
     def compress(self) -> results.CompressionResult:

@@ -8,10 +8,10 @@ for others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import partial
-from itertools import chain, combinations, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,13 +39,14 @@ LANDMARK_FLOOR = 0.1
 _SHARED = 2
 """Memories that share this many tags are company for each other."""
 _MOST_TAGS = 24
-"""Only the rarest tags of a memory are compared, this many at most: it bounds the number of counted pairs of tags."""
+"""Only the rarest tags of a memory are compared, this many at most: it bounds the number of counted tag pairs."""
 
 Mask = NDArray[np.bool_]
+Codes = NDArray[np.int64]
 
 
 def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
-    """Return whether a memory, stored or not, is a landmark among the listed ones."""
+    """Return whether a memory, stored or not, is a landmark among the listed ones. Costs one pass over the index."""
     tags = set(map(canonical_name, memory.tags))
     if tags & LANDMARK_TAGS:
         return True
@@ -53,72 +54,96 @@ def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
         return False
     with store.reader.frozen():
         index = store.reader.index
-        listed = store.reader.listed() & ~store.reader.superseded()
-        own = -1 if memory.id is None else index.slot(memory.id)
-        if own >= 0 and not listed[own]:
-            return False
+        superseded = store.reader.superseded()
+        listed = store.reader.listed() & ~superseded
         others = listed & of_scope(store, "project", memory.project_id)
-        if own >= 0:
+        if memory.id is not None and (own := index.slot(memory.id)) >= 0:
+            if not listed[own]:
+                return False
             others[own] = False
-        return not Company(index, others).has_member(list(map(index.tag_names.find, tags)))
+        shared = np.zeros(len(index), dtype=np.int64)
+        for slots in _tagged(index, tags):
+            shared[slots] += 1
+        return not bool((others & (shared >= min(len(tags), _SHARED))).any())
 
 
 class Company:
-    """Counts the members with each pair of tags, with each tag, and of each project, which keep company with a memory of the same ones.
+    """Tells which of the `asking` memories have company among the members: others of their project that share enough of their tags.
 
-    A count is made when it is asked for, over the members with the rarer of two tags: a frequent tag costs no more than another.
+    Memories are counted per project, per tag and per pair of tags instead of being compared. So the cost is linear in a
+    tag's frequency, and removing a memory costs no more than its own tags.
     """
 
-    def __init__(self, index: Index, members: Mask) -> None:
-        self._index = index
-        self._projects = index.column("project")
+    def __init__(self, index: Index, members: Mask, asking: Mask) -> None:
         self._is_member = members.copy()
-        self._having: dict[int, NDArray[np.int64]] = {}
-        self._counts: dict[tuple[int | None, ...], int] = {}
+        slots, keys, needed = _traits(index, members | asking)
+        _, keys = np.unique(keys, return_inverse=True)
+        order = np.argsort(slots, kind="stable")
+        self._slots, self._keys, self._needed = slots[order], keys.ravel()[order], needed[order]
+        self._starts = np.searchsorted(self._slots, np.arange(len(index) + 1))
+        self._counts = np.bincount(self._keys, weights=members[self._slots], minlength=1).astype(np.int64)
+
+    def alone(self) -> Mask:
+        """Return which of the slots that may be queried have no company."""
+        with_others = self._needed & (self._counts[self._keys] > self._is_member[self._slots])
+        mask: Mask = np.bincount(self._slots[with_others], minlength=len(self._is_member)) == 0
+        return mask
 
     def is_alone(self, slot: int) -> bool:
-        """Return whether a memory has no company in its project."""
-        own = int(self._is_member[slot])
-        return not self.has_member(self._tags(slot), project=int(self._projects[slot]), besides=own)
-
-    def has_member(self, tags: Sequence[int], *, project: int | None = None, besides: int = 0) -> bool:
-        """Return whether more members than `besides` share the project, if one is given, with the only one or two of these tags."""
-        rarest = sorted(tags, key=lambda tag: -len(self._with(tag)))[-_MOST_TAGS:]  # the likeliest pair first
-        return any(self._count(project, *some) > besides for some in combinations(rarest, min(_SHARED, len(rarest))))
+        """Return whether one slot has no company."""
+        part = slice(self._starts[slot], self._starts[slot + 1])
+        counts = self._counts[self._keys[part][self._needed[part]]]
+        return not bool((counts > self._is_member[slot]).any())
 
     def leave(self, slot: int) -> None:
-        """Remove a member."""
+        """Remove a slot from the counts."""
         if self._is_member[slot]:
+            self._counts[self._keys[self._starts[slot] : self._starts[slot + 1]]] -= 1
             self._is_member[slot] = False
-            tags, project = sorted(self._tags(slot)), int(self._projects[slot])
-            for some in chain.from_iterable(combinations(tags, number) for number in range(_SHARED + 1)):
-                if (project, *some) in self._counts:
-                    self._counts[project, *some] -= 1
-
-    def _tags(self, slot: int) -> list[int]:
-        tags: list[int] = self._index.tagged.get(slot)[0].tolist()
-        return tags
-
-    def _with(self, tag: int) -> NDArray[np.int64]:
-        """Return the slots that bear a tag, ascending; none for one that no memory bears."""
-        if tag not in self._having:
-            self._having[tag] = np.sort(_tagged(self._index, tag)).astype(np.int64)
-        return self._having[tag]
-
-    def _count(self, project: int | None, *tags: int) -> int:
-        key = (project, *sorted(tags))
-        if key not in self._counts:
-            first, *others = sorted(map(self._with, tags), key=len) or [np.arange(len(self._index))]
-            for other in others:
-                place = np.searchsorted(other, first)
-                first = first[other[np.minimum(place, len(other) - 1)] == first]
-            is_counted = self._is_member[first] & (project is None or self._projects[first] == project)
-            self._counts[key] = int(is_counted.sum())
-        return self._counts[key]
 
 
-def _tagged(index: Index, tag: int) -> NDArray[Any]:
-    return index.tags.get(tag)[0] if tag >= 0 else np.empty(0, np.int32)
+def _tagged(index: Index, tags: Iterable[str]) -> Iterator[NDArray[Any]]:
+    """Yield the slots that bear each of these tags."""
+    return (index.tags.get(code)[0] for code in map(index.tag_names.find, tags) if code >= 0)
+
+
+def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
+    """Return (slot, trait, whether company must share it) of the wanted slots, as three equally long arrays.
+
+    Traits are a slot's project, its tags there, and the pairs of these tags. Company must share a pair of tags, the
+    only tag if the memory has just one, or the project alone if it has none.
+    """
+    projects = index.column("project").astype(np.int64) + 1
+    codes, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
+    kept = wanted[slots]
+    codes, slots = codes[kept], slots[kept]
+    scoped, codes = np.unique(projects[slots] * len(index.tag_names) + codes, return_inverse=True)
+    codes = codes.ravel()
+    order = np.lexsort((codes, slots))
+    codes, slots = codes[order], slots[order]
+    numbers = np.bincount(slots, minlength=len(index))
+    everyone = np.flatnonzero(wanted)
+    first_tag, first_pair = int(projects.max(initial=0)) + 1, int(projects.max(initial=0)) + 1 + len(scoped)
+    parts = [(everyone, projects[everyone], numbers[everyone] == 0), (slots, first_tag + codes, numbers[slots] == 1)]
+    for owners, pairs in _pairs(codes, numbers, len(scoped)):
+        parts.append((owners, first_pair + pairs, np.ones(len(owners), dtype=np.bool_)))
+    slots, traits, needed = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return slots, traits, needed
+
+
+def _pairs(codes: Codes, numbers: Codes, most: int) -> Iterator[tuple[Codes, Codes]]:
+    """Yield (slots, their tag pairs), one item for each number of tags."""
+    starts = np.concatenate([[0], np.cumsum(numbers)])
+    frequency = np.bincount(codes, minlength=1)
+    for number in np.unique(numbers[numbers >= _SHARED]).tolist():
+        owners = np.flatnonzero(numbers == number)
+        table = codes[starts[owners][:, None] + np.arange(number)]
+        if number > _MOST_TAGS:
+            rarest = np.argsort(frequency[table], axis=1, kind="stable")[:, :_MOST_TAGS]
+            table = np.sort(np.take_along_axis(table, rarest, axis=1), axis=1)
+        one, other = np.triu_indices(table.shape[1], 1)
+        pairs: Any = table[:, one] * most + table[:, other]
+        yield np.repeat(owners, len(one)), pairs.ravel()
 
 
 RECENT_DAYS = 90
@@ -181,8 +206,8 @@ class Survey:
         self._tells: Mask = self._listed & ~view.reader.superseded()
         self._present: Mask = index.column("is_live") & ~index.column("is_archived")
         self._negative: Mask = index.column("outcome") == OUTCOMES.index("negative")
-        self._by_tag = _mask(index, *(_tagged(index, index.tag_names.find(tag)) for tag in LANDMARK_TAGS))
-        self._company = Company(index, self._tells)
+        self._by_tag = _mask(index, *_tagged(index, LANDMARK_TAGS))
+        self._company = Company(index, self._tells, self._tells & self._negative)
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
@@ -208,9 +233,7 @@ class Survey:
 
     def landmarks(self) -> Mask:
         """Return the slots of listed landmarks."""
-        mask: Mask = self._listed & self._by_tag
-        failures = np.flatnonzero(self._tells & self._negative).tolist()
-        mask[[slot for slot in failures if self._company.is_alone(slot)]] = True
+        mask: Mask = (self._listed & self._by_tag) | (self._tells & self._negative & self._company.alone())
         return mask
 
     def without_floor(self) -> list[int]:
@@ -366,7 +389,7 @@ def _mask(index: Index, *slots: NDArray[Any]) -> Mask:
 def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
     """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
     with store.reader.frozen():
-        survey = Survey(View(store.reader, store.config, store.now()))
+        survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))
         going = list(survey.going())
         names = [survey.name_of(slot) for slot in going]
         uses = survey.index.column("access_count")

@@ -13,7 +13,11 @@ Written out it is quadratic in a tag's frequency. It is kept linear:
 - Episodes with the same tags are one vertex with a count; the links among them are its loop.
 - Pairs of vertices are found through the *pairs of tags* that they share, rarest tag pairs first, up to a number of pairs
   that grows with the number of vertices. These pairs have their exact weight.
-- The vertices of a tag pair that is too frequent for that are joined through a hub vertex with the weight of the pairs that it replaces.
+- The vertices of a tag pair that is too frequent for that are joined through a hub vertex, each with half the weight of the
+  pairs that it replaces: the total weight is kept, and a star stays together like the clique that it replaces. A pair of
+  vertices that shares three such tags counts each of them more than once: this is the price.
+
+With up to about three hundred different sets of tags the graph is exact.
 """
 
 from __future__ import annotations

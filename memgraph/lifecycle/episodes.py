@@ -8,6 +8,7 @@ run continues there. After a kill, the next run finds the completed work in plac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
@@ -196,6 +197,11 @@ class Deletions:
             self._of[source] = self._reader.deleted_of(source)
         return self._of[source]
 
+    def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
+        """Return the last state of some deleted memories by id. Reads the journal each time if ids are given."""
+        named = sorted(memory_ids)
+        return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}
+
 
 def is_trial(row: Mapping[str, Any]) -> bool:
     """Return whether an episode is a whole trial rather than an event within one."""
@@ -345,6 +351,8 @@ class IncrementalRun(Generic[R]):
     conclude: Callable[[R, str, int], Payload] | None = None
     """Returns the event that ends the run from the result, its time and the last event read. Default: only sleep records progress."""
     rests_on: Callable[[Event], object] = always
+    asks_model: bool = False
+    """Whether a plan takes long: then it freezes the store by itself, where it reads it."""
 
     def run(
         self, store: AgentMemoryStore, is_time_up: TimeIsUp, *, embedder: Embedder | None = None, is_due: bool = False
@@ -361,7 +369,7 @@ class IncrementalRun(Generic[R]):
         deletions = Deletions(reader)
 
         def planned(scope: Scope, view: View) -> Plan[R]:
-            with reader.frozen():
+            with nullcontext() if self.asks_model else reader.frozen():
                 is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 

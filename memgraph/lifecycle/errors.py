@@ -1,19 +1,18 @@
-"""What went wrong again and again: errors met in at least three builds, and what users criticised in at least two episodes (seed 3).
+"""Repeated errors: met in at least three builds, their class, and what ended them (seed 3).
 
-Each becomes a rule that says what to avoid and what to do instead. Only errors with a message count here; trials of a task, and failures
+Each becomes an anti-pattern: what to avoid and what to do instead. Only errors with a message count here; trials of a task, and failures
 without a message, are generalised by compression.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from memgraph.extraction.error_text import NUMBER, QUOTED, failure_fingerprint
 from memgraph.extraction.statements import sentences
-from memgraph.lifecycle.dedup.same import Words, fact_form, same_statements
 from memgraph.lifecycle.episodes import (
     LEAST_BUILDS,
     LESSON_TYPES,
@@ -35,10 +34,9 @@ from memgraph.lifecycle.episodes import (
 )
 from memgraph.lifecycle.reconcile import Known, Lesson, deleted_of, fields_of, known_of, reconcile, shared_tags
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, commits_of, never
-from memgraph.model.agent_input import feedback_lines
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed, phase_key
-from memgraph.model.results.learning import FEEDBACK_SOURCE, ErrorAnalysis, ErrorKind, FeedbackResult, RepeatedError
+from memgraph.model.events.records import ERROR_ANALYSIS, ErrorsAnalysed
+from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.text import lazy_re as re
@@ -72,13 +70,15 @@ class Trouble:
     """Episodes in which the error stayed."""
     mended: list[Row] = field(default_factory=list)
     """Episodes that say what helped."""
+    faded: frozenset[str] = frozenset()
+    """Builds in which it was met, of episodes that are gone because they had faded."""
     ends: Mapping[str, str] = field(default_factory=dict)
     """When builds were completed: a merged episode has the time of one of its builds only."""
 
     @property
     def met_at(self) -> list[str]:
         """When it was met, ascending."""
-        return self._times(self._met)
+        return sorted([*self._times(self._met), *(self.ends.get(one, "") for one in self.faded)])
 
     @property
     def _met(self) -> list[Row]:
@@ -124,7 +124,7 @@ class Trouble:
     @property
     def builds(self) -> frozenset[str]:
         """Those in which it was met."""
-        return evidence_in(self._met)
+        return self.faded | evidence_in(self._met)
 
     @property
     def stayed(self) -> frozenset[str]:
@@ -193,11 +193,15 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     rows = one_build_a_run(view.reader, read_scope(view.reader, scope, LESSON_TYPES))
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
-    evidence = {row["id"] for row in episodes}
-    known = {one.row["failure_fingerprint"]: one for one in known_of(view.reader, deletions, own, evidence)}
-    repeated = [trouble for trouble in troubles(episodes) if len(trouble.builds) >= LEAST_BUILDS]
+    evidence = {row["id"]: row for row in episodes}
+    known = {one.row["failure_fingerprint"]: one for one in known_of(view.reader, deletions, own, rows, evidence)}
+    met = troubles(episodes)
+    for trouble in met:
+        if one := known.get(trouble.fingerprint):
+            trouble.faded = one.kept
+    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
     for trouble in repeated:
-        builds = evidence_in([*trouble.failed, *trouble.mended])
+        builds = trouble.faded | evidence_in([*trouble.failed, *trouble.mended])
         trouble.ends = {one: ended_at(view.reader, one, scope[0]) for one in builds}
     repeated = [trouble for trouble in repeated if is_lesson(trouble)]
     if any(trouble.fingerprint not in known for trouble in repeated):
@@ -258,15 +262,17 @@ def is_lesson(trouble: Trouble) -> bool:
 
     A service that was down for a while works again, whatever is done meanwhile.
     """
-    is_over = not trouble.stayed or (trouble.is_mended and not trouble.came_back_at)
+    is_over = not (trouble.stayed or trouble.faded) or (trouble.is_mended and not trouble.came_back_at)
     return trouble.helped[0] is not None or not is_over
 
 
 def _content(trouble: Trouble, tried: str | None) -> str:
     helped, helper = trouble.helped
     stayed = len(trouble.stayed)
-    if stayed == len(trouble.builds):
-        then = "" if trouble.came_back_at or trouble.is_mended else ", and stayed each time"
+    if trouble.faded or (stayed == len(trouble.builds) and (trouble.came_back_at or trouble.is_mended)):
+        then = ""
+    elif stayed == len(trouble.builds):
+        then = ", and stayed each time"
     else:
         then = f", and stayed in {stayed:,} of them" if stayed else ", and was mended each time"
     where = f"{counted(trouble.builds, [*trouble.failed, *trouble.mended])}{when(trouble.met_at)}"
@@ -359,99 +365,3 @@ def kind_of(error: str) -> ErrorKind:
 
 
 _RUN = IncrementalRun(ERROR_ANALYSIS, LESSON_TYPES, _planned, ErrorAnalysis(), _concluded)
-
-
-# --- comments of users ---
-
-_PHASE = "feedback"
-_LEAST_EPISODES = 2
-_COMMENT_CHARS = 300
-_DONE_CHARS = 160
-_STOPS = " .!"
-_WITHDRAWN = "The feedback behind this rule was withdrawn."
-
-
-def learn_from_feedback(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> FeedbackResult:
-    """Make one rule of the comments that say the same in equal words of several episodes. Deterministic, without a model; idempotent."""
-    return _FEEDBACK_RUN.run(store, is_time_up)
-
-
-def _rules_planned(view: View, scope: Scope, deletions: Deletions) -> Plan[FeedbackResult]:
-    rows = read_scope(view.reader, scope, LESSON_TYPES)
-    episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
-    groups = [group for group in grouped(list(comments_on(episodes))) if len(group) >= _LEAST_EPISODES]
-    own = [row for row in rows if row.get("source") == FEEDBACK_SOURCE]
-    if not (groups or own):
-        return Plan(FeedbackResult())
-    known = known_of(view.reader, deletions, own, {row["id"] for row in episodes})
-    wanted, left = list[Lesson](), list(known)
-    for group in groups:
-        if (of := _rule_of(group, left)) is None:
-            of = _rule_of(group, deleted_of(deletions, scope, FEEDBACK_SOURCE))
-        else:
-            left.remove(of)
-        wanted.append(_rule(group, scope, of))
-    found = reconcile(view, wanted, known, lapsed_text=_WITHDRAWN, tags=["user-feedback"])
-    counts = {"created": len(found.made), "updated": len(found.grown) + len(found.lapsed)}
-    result = FeedbackResult(comments=sum(map(len, groups)), **counts)
-    return Plan(result, commits_of(scope[1], found.units), found.texts)
-
-
-def _rule_of(group: Sequence[Comment], rules: Iterable[Known]) -> Known | None:
-    """Return, of rules with the words of a comment, or without words, the one that was made of most of these comments."""
-    said, ids = {None, *(comment.text for comment in group)}, {comment.episode["id"] for comment in group}
-    shared = [one for one in rules if one.row.get("pattern") in said and ids & one.members]
-    return max(shared, key=lambda one: (len(ids & one.members), one.id), default=None)
-
-
-def _rule(group: Sequence[Comment], scope: Scope, of: Known | None) -> Lesson:
-    rows = [comment.episode for comment in group]
-    last = group[-1]
-    said = whole_sentences(" ".join(last.text.split()), _COMMENT_CHARS)
-    days = [row.get("occurred_at", "")[:10] for row in rows]
-    period = f"on {days[0]}" if days[0] == days[-1] else f"between {days[0]} and {days[-1]}"
-    done = " ".join((last.episode.get("action") or last.episode.get("situation") or "").split())
-    content = f"The user said the same of {len(rows):,} episodes {period}: “{said.rstrip(_STOPS)}”."
-    fields: dict[str, Any] = {
-        **fields_of(rows, scope, FEEDBACK_SOURCE),
-        "content": cut(content, MAX_CONTENT_CHARS),
-        "pattern": of.row.get("pattern") if of and of.row.get("pattern") else group[0].text,
-        "category": "user feedback",
-        "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
-        "correct_approach": f"what the user said: “{said}”",
-        "confidence": confidence_of(len(rows)) if len(rows) > _LEAST_EPISODES else 0.6,
-        "tags": shared_tags(rows, "user-feedback"),
-        "reason": "the user said the same about several episodes",
-    }
-    key = "\x1f".join(["feedback", scope[0] or "", scope[1] or "", rows[0]["id"], group[0].text])
-    return Lesson(key, fields, [row["id"] for row in reversed(rows)], evidence_in(rows), of)
-
-
-class Comment(NamedTuple):
-    """A comment on an episode."""
-
-    text: str
-    episode: Row
-
-
-def comments_on(episodes: Sequence[Row]) -> Iterator[Comment]:
-    """Yield the criticism of episodes, in the order given: comments with ``meh``, and whatever was said about a failure."""
-    for row in episodes:
-        is_failure = row.get("outcome") == "negative"
-        for word, text in feedback_lines(row.get("user_feedback") or ""):
-            if text and (word == "meh" or (word is None and is_failure)):
-                yield Comment(text, row)
-
-
-def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
-    """Group comments by meaning, one per episode. Groups begin with their first comment. Linear in the comments."""
-    groups: dict[Words, dict[str, Comment]] = {}
-    for comment in comments:
-        words = fact_form(comment.text)
-        if words:
-            known = next((form for form in same_statements(words) if form in groups), words)
-            groups.setdefault(known, {}).setdefault(comment.episode["id"], comment)
-    return [list(group.values()) for group in groups.values()]
-
-
-_FEEDBACK_RUN = IncrementalRun(phase_key(_PHASE), LESSON_TYPES, _rules_planned, FeedbackResult())

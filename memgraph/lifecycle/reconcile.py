@@ -21,7 +21,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.episodes import Deletions, Scope, is_true, linked_ids, shared_context, strictness
+from memgraph.lifecycle.episodes import Deletions, Scope, evidence_in, is_true, linked_ids, shared_context, strictness
 from memgraph.lifecycle.run import View
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
@@ -59,6 +59,8 @@ class Known(NamedTuple):
     """Of its evidence, what was withdrawn."""
     faded: frozenset[str] = frozenset()
     """Of its evidence, what was deleted because it had faded."""
+    kept: frozenset[str] = frozenset()
+    """The builds that only the faded ones told."""
     gone: str = ""
     """Empty while it exists; else whether it was "collected", because it had faded, or "deleted" by a user or agent."""
 
@@ -96,6 +98,8 @@ class Lesson:
     besides: Sequence[str] = ()
     """Memories that are linked as its evidence whatever their number."""
     replaces: Sequence[Known] = ()
+    worded: Callable[[], str] | None = None
+    """Returns its content where its `pattern` is new. Default: the fields have it."""
     also: Callable[[AgentMemory], Sequence[Write]] | None = None
     """Returns more events of a memory that is made or changed."""
     is_due: bool = False
@@ -172,13 +176,28 @@ def agents_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(one for row in rows for one in row.get("agents_involved", ())))[:_MOST_AGENTS]
 
 
-def known_of(reader: Reader, deletions: Deletions, own: Iterable[Row], evidence: Collection[str]) -> list[Known]:
-    """Return a learner's `own` derived memories with what became of their evidence, given the memories that are evidence."""
+def known_of(
+    reader: Reader, deletions: Deletions, own: Iterable[Row], rows: Iterable[Row], evidence: Mapping[str, Row]
+) -> list[Known]:
+    """Return a learner's `own` derived memories with what became of their evidence, given all rows of their scope and those that are evidence."""
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
-    missing = frozenset[str]().union(*(one.members for one in known)).difference(evidence)
-    gone = frozenset(one for one in missing if reader.index.slot(one) < 0)
-    faded = gone - deletions.deleted_by_user(gone) if gone else gone
-    return [one._replace(lost=one.members & (missing - faded), faded=one.members & faded) for one in known]
+    missing = frozenset[str]().union(*(one.members for one in known)) - evidence.keys()
+    if not missing:
+        return known
+    gone = {one for one in missing if reader.index.slot(one) < 0}
+    deleted = deletions.deleted_by_user(gone)
+    lost = deleted | (missing - gone)
+    told = {row["id"]: row for row in rows if row["id"] in lost} | deletions.rows(deleted)
+    told |= evidence
+    found = []
+    for one in known:
+        faded = one.members - evidence.keys() - lost
+        if builds := frozenset(one.row.get("evidence_build_ids", ())):
+            kept = builds - evidence_in(told[member] for member in one.members & told.keys())
+        else:
+            kept = frozenset(f"memory {member}" for member in faded)
+        found.append(one._replace(lost=one.members & lost, faded=faded, kept=kept if faded else frozenset()))
+    return found
 
 
 def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
@@ -273,7 +292,7 @@ def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") 
 
 def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
     """Return what confirms a known lesson: the builds of its evidence that it does not have yet."""
-    had = {*known.row.get("evidence_build_ids", ()), *(f"memory {one}" for one in known.members)}
+    had = {*known.row.get("evidence_build_ids", ()), *known.kept, *(f"memory {one}" for one in known.members)}
     return lesson.seen - had
 
 
@@ -283,6 +302,8 @@ def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
     linked = [*lesson.evidence[:MOST_LINKED], *lesson.besides]
     known = [*lesson.replaces, *([lesson.of] if lesson.of else ())]
     fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in known)])}
+    if lesson.worded is not None:
+        fields["content"] = lesson.worded()
     made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
     also = lesson.also(made) if lesson.also else ()
     result.units.append(
@@ -301,11 +322,16 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     if known.faded and not (new or known.lost or has_lapsed(row)):  # the rest says the same in fewer words
         fields = {name: fields[name] for name in ("privacy_tier", "trust_class")}
     else:
+        if known.faded:
+            kept = [build for build in before.evidence_build_ids if build in known.kept]
+            fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
+            fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
         if known.lost and "content" in fields:
             fields.setdefault("entities", [])
-        # what somebody has made of a text stays while there is nothing else to say
-        is_said = not known.lost and fields.get("content") == fields.get("pattern") == getattr(before, "pattern", None)
-        if before.is_pinned or is_said:
+        if lesson.worded is not None:
+            is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
+            fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
+        elif before.is_pinned:
             fields.pop("content", None)
     if has_lapsed(row):
         fields |= {"invalid_at": None, "invalidation_reason": None}

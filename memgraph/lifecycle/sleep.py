@@ -1,8 +1,10 @@
 """Sleep: process experience in the background, phase by phase (seeds 1, 2, 3; design §4, §5).
 
-The order matters. Invalid facts are retired first, so that nothing is derived from them; then copies and near-duplicates are merged, so that
-they count once; then all learn from what is left; contradictions are searched among all memories that exist by then; collection comes after
-their uses in this run. Work orders come last, for what all of this left undecided.
+The order matters. Invalid facts are retired first, so that nothing is derived from them; then copies and
+near-duplicates are merged, so that they count once; then generalisations are made; repeated comments of
+users become rules; generalisations are extended by the errors met; then procedures; then
+contradictions are searched among all memories that exist by then; collection comes after the uses made of memories in
+this run. Work orders come last, for what all of this left undecided.
 
 Each phase consists of small, consistent commits, and records the run's progress at its end. A run interrupted by its
 time limit, Ctrl-C or a kill is continued by the next one within a day, with the same final result.
@@ -23,7 +25,8 @@ from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.counting.kept import PHASE as COUNTING
 from memgraph.lifecycle.counting.kept import count_records
 from memgraph.lifecycle.dedup.near_duplicates import merge_copies, merge_near_duplicates
-from memgraph.lifecycle.errors import analyse_errors, learn_from_feedback
+from memgraph.lifecycle.errors import analyse_errors
+from memgraph.lifecycle.feedback import learn_from_feedback
 from memgraph.lifecycle.lessons import compress
 from memgraph.lifecycle.orders import FIRST, request_orders
 from memgraph.lifecycle.orders import PHASE as WORK_ORDERS
@@ -35,7 +38,7 @@ from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.results.learning import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
-from memgraph.ports import Judge, Progress
+from memgraph.ports import Judge, LanguageModel, Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import shortened
 
@@ -59,6 +62,7 @@ class SleepContext:
     """What a phase is given; `on_portion` records how far one that works in portions has come, so that it is continued from there."""
 
     store: AgentMemoryStore
+    model: LanguageModel | None
     until: float | None
     on_portion: Callable[[int], None] = lambda _seq: None
     judge: Judge | None = None
@@ -99,7 +103,7 @@ PHASES: tuple[Phase, ...] = (
         "near-duplicates",
         lambda one: merge_near_duplicates(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion),
     ),
-    Phase("compress", lambda one: compress(one.store, one.store.embedder)),
+    Phase("compress", lambda one: compress(one.store, one.store.embedder, one.model, is_time_up=one.is_time_up)),
     Phase(COUNTING, lambda one: count_records(one.store, is_time_up=one.is_time_up)),
     Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
     Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
@@ -115,14 +119,13 @@ def sleep(
     *,
     phases: Sequence[str] = (),
     max_seconds: float | None = None,
+    model: LanguageModel | None = None,
     judge: Judge | None = None,
-    usage: RunUsage | None = None,
     progress: Progress | None = None,
 ) -> SleepReport:
     """Run these phases, or continue a run that was interrupted within the last day, else begin one.
 
-    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes. `usage` has the meters of the
-    models that may be asked.
+    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes without asking the model.
     """
     known = [phase.name for phase in PHASES]
     for name in (names := checked(list[Name], phases, "phases")):
@@ -135,8 +138,8 @@ def sleep(
         carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
         store.complete_begun()
         store.check_graph()
-        context = SleepContext(store, None if max_seconds is None else began + max_seconds, judge=judge)
-        usage = usage or RunUsage(lambda: (store.embedder,))
+        context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
+        usage = RunUsage(lambda: (store.embedder, model))
         usage.restart()
         last, started_at = last_run(store.reader, SLEEP), store.now()
         left = [phase.name for phase in PHASES if phase.name in last.get("phases_left", ())]

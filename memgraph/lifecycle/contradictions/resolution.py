@@ -1,10 +1,15 @@
 """Resolution of contradictions: which are open, which the newer memory settles by itself, and the user's decisions.
 
-A contradiction is **open** while both sides are in force. The older side of a settled one is *superseded*, not invalidated: when it ceased to
-be true is unknown, and it counts again if the newer one is forgotten or proves wrong.
+A contradiction is **open** while both sides are in force: not forgotten, archived, invalid or superseded. So
+`supersede`, `invalidate` on one side, or forgetting one side closes it; undoing that opens it again.
+
+The older side of a settled contradiction is *superseded*, not invalidated: it hands its recall score to the newer
+memory, stays in lists, and counts again if the newer one is forgotten or proves wrong. The time when it ceased to be
+true is unknown.
 
 A later state of the same thing is no contradiction (`replaces`): the newer memory supersedes the older one, which is
-invalid from then on. A fact whose own text states when it ends is retired then (`validate_facts`).
+invalid from then on. A fact whose own text states when it ends is retired then (`validate_facts`); ``invalid_at`` needs no
+run: it is compared with the clock.
 """
 
 from __future__ import annotations

@@ -6,12 +6,17 @@ texts (`is_equal`); they may differ in type, trust and source, since what the us
 says in equal words is one fact. Excluded are parts of longer texts, the results of other sleep phases, and episodes without a build:
 each of those is evidence by itself, and would no longer count as such.
 
-Pairs are united, the nearest first (union-find); one text stands for each union. Two unions become one if these texts are near and say
-the same, so that no chain of small differences joins two facts. Of its memories the pinned one stays, then the one that is trusted most,
-then the one recorded first. It supersedes the others, which count again after `unsupersede`; a pair that was separated so is not merged again.
+Pairs are united, the nearest first (union-find); one text stands for each union: the pinned one, or the one that says most, the newer of
+two that say as much. Two unions become one if these texts are near and say the same, so that no chain of small differences joins two
+facts, and a union is never compared again. Of its memories the pinned one stays, then the one that is trusted most, then the one
+recorded first. It takes the text of the union, unless it is pinned, and the sources and builds of all. It supersedes the others, which
+are kept unchanged and count again after `unsupersede`; a pair that was separated so is not merged again. A merge confirms nothing: the
+result has the higher relevance and the higher confidence, but nothing from a memory that is trusted less.
 
-New memories are processed in portions, each against everything written before it, so an interrupted run continues after its last portion.
-Call what finds memories while the store is frozen.
+New memories are processed in portions, in the order in which they were written, each portion against everything before it; so a
+portion depends on the store's content alone, and an interrupted run continues after its last complete portion.
+
+Call what finds memories while the store is frozen: under the writer lock, or within ``with store.reader.frozen():``.
 """
 
 from __future__ import annotations
@@ -273,6 +278,17 @@ def joined(
     )
 
 
+def merge_writes(
+    before: StoredMemory, gone: StoredMemory, after: StoredMemory, *, score: float, reason: str, now: str
+) -> list[Write]:
+    """Return the events that merge a stored memory into another one, which supersedes it."""
+    ends = {"source_id": before.id, "relation": "SUPERSEDES", "target_id": gone.id}
+    return [
+        merge_write(before, gone, after, is_stored=True),
+        MemoryLinked(**ends, score=score, reason=reason, created_at=now),
+    ]
+
+
 def merge_write(existing: AgentMemory, candidate: AgentMemory, after: AgentMemory, *, is_stored: bool = False) -> Write:
     """Return the event by which a memory takes up a duplicate, with its new vector; it keeps a text that is stored nowhere else."""
     is_lost = not is_stored and candidate.content not in (existing.content, after.content)
@@ -472,9 +488,7 @@ def _commits(view: View, unions: Sequence[_Union], reason: str) -> list[Commit]:
         kept, writes = union.kept, list[Write]()
         for other, pair in union.others:
             after = joined(kept, other, view.now, view.config.forgetting_curve, takes_text=other is union.text)
-            ends = {"source_id": kept.id, "relation": "SUPERSEDES", "target_id": other.id}
-            writes.append(merge_write(kept, other, after, is_stored=True))
-            writes.append(MemoryLinked(**ends, score=pair.score, reason=reason, created_at=view.now))
+            writes += merge_writes(kept, other, after, score=pair.score, reason=reason, now=view.now)
             kept = after
         merges.append((kept.task_id, writes))
     return commits_by_task(merges)

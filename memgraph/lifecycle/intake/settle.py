@@ -1,9 +1,11 @@
 """Settling: whether a memory is new, known, forgotten, or what the user decided against. The doors of intake ask it, and act on the answer.
 
 A memory is *known* if one in force says the same and may stand for both: of equal type, project, task, domain, privacy tier, trust
-class and outcome, and recalled in the same sessions. What was *forgotten* stays so, whatever the type, tier and trust of what repeats it, and
-shared knowledge in every project; what repeats a memory that the user has replaced is left out likewise. What is stored is then *compared*
-with copies of it that came in through other doors, and with what it may contradict.
+class and outcome, and recalled in the same sessions. What is *forgotten* stays so: a suppressed memory is hidden from the search for
+duplicates, so that a repetition would come back as a new, visible memory; it is left out instead. This mixes nothing, so type, privacy
+tier and trust class are ignored, and shared knowledge that was forgotten is forgotten in every project. Decisions of the user stand
+likewise: what repeats a memory that the user has replaced is left out. What is stored is then *compared* with copies of it that came in
+through other doors, and with what it may contradict.
 
 Call these under the writer lock.
 """

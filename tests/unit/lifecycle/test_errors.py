@@ -296,8 +296,8 @@ class TestWithdrawn:
         learn(store, failed(4))
         analyse_errors(store)
         (grown,) = antipatterns(store)
-        assert sorted(grown.evidence_build_ids) == ["b2", "b3", "b4"]
-        assert "came up in 3 builds, in February 2026" in grown.content
+        assert sorted(grown.evidence_build_ids) == ["b1", "b2", "b3", "b4"]
+        assert "came up in 4 builds, in February 2026." in grown.content
         store.delete_memory(ids[1])
         store.delete_memory(ids[2])
         analyse_errors(store)

@@ -112,30 +112,26 @@ def has_company(memories: Any, place: int, members: Any) -> bool:
 @given(memories=drawn, leaving=st.lists(st.integers(0, 11), max_size=6))
 def test_counting_agrees_with_comparing_all_pairs(memories: Any, leaving: list[int]) -> None:
     index, members, asking = built(memories)
-    company = Company(index, members)
+    company = Company(index, members, asking)
     for gone in [None, *leaving]:
         if gone is not None and gone < len(memories):
             company.leave(gone)
             members[gone] = False
         expected = [not has_company(memories, place, members) for place in range(len(memories))]
+        alone = company.alone()
         for place in np.flatnonzero(asking).tolist():
-            assert company.is_alone(place) == expected[place]
+            assert company.is_alone(place) == alone[place] == expected[place]
 
 
 def test_a_tag_on_every_memory_costs_no_more_than_another() -> None:
     memories = [(["all", f"t{number}", f"u{number % 500}"], "P", True, True) for number in range(3_000)]
     scenes = {many: built(memories[:many]) for many in (3_000 // STEP**step for step in range(6))}
-
-    def alone(many: int) -> list[bool]:
-        company = Company(*scenes[many][:2])
-        return [company.is_alone(slot) for slot in range(many)]
-
-    assert_grows_linearly(alone, 3_000)
-    assert not any(alone(3_000))  # each shares "all" and a second tag with five others
+    assert_grows_linearly(lambda many: Company(*scenes[many]).alone(), 3_000)
+    assert not Company(*scenes[3_000]).alone().any()  # each shares "all" and a second tag with five others
 
 
 def test_only_the_rarest_of_many_tags_are_compared() -> None:
     many = [f"m{number}" for number in range(400)]
     memories = [(many, "P", True, True), ([*many, "x"], "P", True, True), (["x", "y"], "P", True, True)]
-    index, members, _ = built(memories)  # type: ignore[arg-type]
-    assert [Company(index, members).is_alone(slot) for slot in range(3)] == [False, False, True]
+    index, members, asking = built(memories)  # type: ignore[arg-type]
+    assert Company(index, members, asking).alone().tolist() == [False, False, True]

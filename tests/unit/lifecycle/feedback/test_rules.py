@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.lifecycle.errors import Comment, grouped, learn_from_feedback
+from memgraph.lifecycle.feedback import Comment, grouped, learn_from_feedback
 from memgraph.model.results.learning import FEEDBACK_SOURCE
 from memgraph.retrieval.context.context import task_context
 from tests.growth import assert_grows_linearly

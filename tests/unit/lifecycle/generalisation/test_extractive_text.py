@@ -26,7 +26,7 @@ def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: 
 
 
 class TestTheSame:
-    def test_the_most_typical_account_is_told_with_its_date(self) -> None:
+    def test_accounts_that_say_something_else_are_told_with_their_dates(self) -> None:
         told = text_of(
             row("The nightly export timed out.", "failure", "export"),
             row("The export hung since two jobs held one lock. (lock.py)", "failure", "export", title="jobs/lock.py"),
@@ -36,7 +36,7 @@ class TestTheSame:
         )
         assert told == (
             "The same failed with `export` in 4 builds, from March to May 2026: “The nightly export timed out” (4 March 2026). "
-            "It went well in 2 other builds."
+            "Also: “The export hung since two jobs held one lock” (4 March 2026). It went well in 2 other builds."
         )
 
     def test_what_was_added_or_changed_again_and_again_is_no_lesson(self) -> None:
@@ -73,6 +73,9 @@ class TestSaidAgain:
         assert said_again(self.changes[:2]) == []
         told = (f"Raise the limit. The pool is limited to {number} open connections." for number in (10, 20, 30))
         assert said_again([mended(number, one) for number, one in enumerate(told, start=1)]) == []
+
+    def test_what_is_covered_grows_by_one(self) -> None:
+        assert said_again(self.changes[:2], {self.changes[0]["id"]}) == [list(self.changes[:2])]
 
 
 class TestOneSeenAgainAndAgain:
@@ -163,6 +166,18 @@ class TestTrials:
             text_of(*(self.trial(f"{done} {error}", number=n) for n, error in enumerate(errors)), outcome="negative")
             is None
         )
+
+
+def test_what_is_unlike_the_first_is_told_too_and_what_is_like_it_is_not() -> None:
+    cases = [
+        "The import failed on a byte order mark.",
+        "The import failed on a byte order mark again.",
+        "A timeout hit the nightly export.",
+    ]
+    told = text_of(*(row(case, "csv", "io") for case in cases), outcome="negative")
+    assert "byte order mark”" in told
+    assert "again" not in told
+    assert "nightly export" in told
 
 
 @pytest.mark.parametrize("length", [50, 119, 125, 300, 799])
