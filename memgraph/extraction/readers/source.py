@@ -52,6 +52,7 @@ _CONTROLS = frozenset(map(chr, {*range(32), 0xFFFD} - {*range(9, 14), 0x1B}))
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MAX_PATH_CHARS = 4_096
 _LINKED = re.compile(r"(?:^|/)([^/]+)/\.(?:[^/]+/)?worktrees/[^/]")
+"""A directory, and the hidden folder of its linked work trees."""
 _BEGINS = re.compile(r"\n\s*|(?<=[.!?])\s+")
 """Where a sentence begins."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_])")

@@ -327,6 +327,11 @@ class TestTheUser:
         assert [one.content.startswith("The user corrected: ") for one in kept] == [True] * len(kept)
         assert sum("Context: Refused: ExitPlanMode: paint" in one.content for one in kept) == 1
 
+    @pytest.mark.parametrize("sign", ["e.g.", "E.g.", "i.e."])
+    def test_a_rule_is_not_cut_before_its_example(self, sign: str) -> None:
+        rule = f"In the docs always use relative paths ({sign} `guide/start.md` and not its whole address)."
+        assert [one.memory.content for one in found(session(said=[told(rule)]))] == [f"Instruction by the user: {rule}"]
+
     def test_a_request_is_not_kept(self) -> None:
         said = [
             told("Add a logout button to the header, it should be blue."),
