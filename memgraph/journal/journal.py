@@ -518,10 +518,10 @@ class Journal:
             seq, _ = self._end_in(tx)
             here = self._signature_in(tx, self.tail.seq)
         if self.database.is_put_aside():
-            raise self._replaced()
+            raise self.replaced()
         if self.tail.seq and here != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
-                raise self._replaced()
+                raise self.replaced()
             witness = "this process, which has it open,"
             raise TruncatedJournalError(path=self.path, seq=None, head_seq=self.tail.seq, witness=witness)
         self._read_on(seq)
@@ -560,7 +560,7 @@ class Journal:
                 raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
         if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
             if self._heads.read() != head:
-                raise self._replaced()  # since its head file was read
+                raise self.replaced()  # since its head file was read
             raise DamagedJournalError(
                 "the head file names a different event with this number",
                 path=self.path,
@@ -799,11 +799,12 @@ class Journal:
     def _explained(self, error: JournalError) -> JournalError:
         """Return the error of a refused event: nobody has forged anything if the journal was replaced while it was read."""
         if self.is_replaced():
-            return self._replaced()
+            return self.replaced()
         self.on_refused(error)
         return error
 
-    def _replaced(self) -> ReplacedJournalError:
+    def replaced(self) -> ReplacedJournalError:
+        """Return the error of who works on a journal that was replaced."""
         return ReplacedJournalError(
             f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "
             "open the store again"

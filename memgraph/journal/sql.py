@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -157,6 +157,8 @@ class Database(ABC):
         self._renewals = 0
         self._pid = os.getpid()
         self.on_closed: list[Callable[[], None]] = []
+        self.refusal: Callable[[], MemGraphError] = partial(ClosedError, "the store is closed; open it again")
+        """Returns the error of who uses it when it is closed."""
 
     @property
     def is_forked(self) -> bool:
@@ -347,7 +349,7 @@ class Database(ABC):
         if self.is_forked:
             raise ClosedError(FORKED)
         if self._users <= 0:
-            raise ClosedError("the store is closed; open it again")
+            raise self.refusal()
 
     def _check_version(self, version: int) -> None:
         if version > SCHEMA_VERSION:

@@ -400,7 +400,10 @@ class AgentMemoryStore:
     def _is_replaced(self) -> bool:
         """Return whether the journal was resealed, or restored from a backup, since the store was opened: every use is refused then."""
         is_inside = self._journal.holds_lock or self._projector.is_reading  # what began on this journal ends on it
-        return not is_inside and self._journal.is_replaced()
+        try:
+            return not is_inside and self._journal.is_replaced()
+        except ReplacedJournalError:  # another thread has closed it, and opens the new one
+            return True
 
     def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
         """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""
@@ -426,13 +429,16 @@ class AgentMemoryStore:
             if not self.config.home.exists():
                 raise StorageError("the store was removed", path=self.config.home)
             logger.warning("the journal was replaced; opening the store again")
+            self._journal.database.refusal = self._journal.replaced
             try:
                 self._release_parts()
             except MemGraphError as error:
                 logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
-            self._is_closed = True  # unless it can be opened
-            open_parts(self.embedder)
-            self._is_closed = False
+            try:
+                open_parts(self.embedder)
+            except BaseException:
+                self._is_closed = True
+                raise
 
 
 def _close(projector: Projector) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import memgraph
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.resident import Resident
 from memgraph.journal.head_file import HeadFile
+from memgraph.journal.journal import ReplacedJournalError
+from memgraph.lifecycle import sleep
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
-from memgraph.testing import FakeClock, FakeEmbedder
+from memgraph.testing import FakeClock, FakeEmbedder, FakeLanguageModel
 
 
 class Opener:
@@ -112,3 +116,53 @@ def test_a_server_keeps_its_lock_on_a_store_that_is_opened_again(opener: Opener,
     other = Stores(lambda tenant: tmp_path / str(tenant), opener, locks=True)
     assert other.memory("ada"), "the lock was released"
     other.close()
+
+
+def test_a_sleep_goes_on_when_the_journal_is_resealed_meanwhile(opener: Opener) -> None:
+    class Resealing(FakeLanguageModel):
+        def complete(self, messages: Any, schema: Any = None) -> str:
+            if not self.calls:
+                opener.reseal()
+            return super().complete(messages, schema)
+
+    with opener() as memory:
+        for project in ("shop", "cafe"):
+            attempt = {"type": "episodic", "project_id": project, "outcome": "negative", "tags": ["auth", "jwt"]}
+            memory.store.insert_memories(
+                [{**attempt, "content": f"Attempt {n} failed", "build_id": f"b{n}"} for n in range(3)]
+            )
+        report = sleep(memory.store, model=Resealing())
+        made = memory.store.query_by_type("semantic")
+    assert report.complete
+    assert {one.project_id for one in made} == {"shop", "cafe"}
+
+
+def test_a_part_of_the_store_that_was_resealed_says_so(opener: Opener) -> None:
+    with opener() as memory:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        reader = memory.store.reader
+        opener.reseal()
+        assert memory.store.get_all_memories()
+        with pytest.raises(ReplacedJournalError, match="open the store again"):
+            _ = reader.index
+
+
+def test_other_threads_wait_until_it_is_opened_again(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening, may_open = threading.Event(), threading.Event()
+    with opener() as memory, ThreadPoolExecutor(2) as pool:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        opens = memory.store._open_parts
+
+        def slow(embedder: Any) -> None:
+            opening.set()
+            assert may_open.wait(60)
+            opens(embedder)
+
+        monkeypatch.setattr(memory.store, "_open_parts", slow)
+        opener.reseal()
+        first = pool.submit(memory.store.get_all_memories)
+        assert opening.wait(60)
+        second = pool.submit(memory.store.get_all_memories)
+        assert not wait([second], timeout=0.3).done
+        may_open.set()
+        assert [len(one.result(60)) for one in (first, second)] == [1, 1]

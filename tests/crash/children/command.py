@@ -1,4 +1,4 @@
-"""Runs the command line under a fuse. ``FOLDER PLACE SIGNAL ARGUMENTS…``; without a signal it lists the places instead."""
+"""Runs the command line under a fuse. ``FOLDER PLACE SIGNAL ARGUMENTS…``; at the place 0 it lists the places instead, at ``-`` there is no fuse."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def main() -> None:
     for module in (memgraph.store.store, memgraph.embedding):
         module.default_embedder = lambda *_: FakeEmbedder(DIMENSION)
     sys.modules["memgraph.lifecycle.intake.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
+    if place == "-":
+        cli.main(arguments, prog_name="memgraph")
     fuse = Fuse(int(place), signal.Signals(int(number)))
     fuse.lay()
     try:

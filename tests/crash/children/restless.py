@@ -1,9 +1,10 @@
-"""Writes events of many kinds until it is killed, and reports what is acknowledged. ``FOLDER SEED``."""
+"""Writes events of many kinds until it is killed, and reports what is acknowledged. ``FOLDER SEED [PAUSE]``: seconds after each write."""
 
 from __future__ import annotations
 
 import random
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from places import opened, say
 
 def main() -> None:
     folder, seed = Path(sys.argv[1]), int(sys.argv[2])
+    pause = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
     chance = random.Random(seed)
 
     def memory(number: int) -> dict[str, Any]:
@@ -26,6 +28,7 @@ def main() -> None:
     number = 0
     while True:
         number += 1
+        time.sleep(pause)
         step = chance.random()
         if step < 0.08:
             made = [one.id for one in store.insert_memories([memory(number * 100 + part) for part in range(60)])]
