@@ -140,7 +140,9 @@ class Round:
         file.parent.mkdir()
         while True:
             if self._command("back up", ["backup", "--force", str(file)], chance):
-                self._command("restore", ["--home", str(self.folder / "other"), "restore", "--dry-run", str(file)], chance)
+                self._command(
+                    "restore", ["--home", str(self.folder / "other"), "restore", "--dry-run", str(file)], chance
+                )
             yield
 
     def _serve(self, chance: random.Random) -> Iterator[None]:
@@ -149,7 +151,9 @@ class Round:
             until = time.monotonic() + chance.uniform(5, 20)
             address = None
             while address is None and child.poll() is None and time.monotonic() < until:
-                address = re.search(r"http://[\d.]+:\d+", child.errors() + (child.out.read_text("utf-8") if child.out.exists() else ""))
+                address = re.search(
+                    r"http://[\d.]+:\d+", child.errors() + (child.out.read_text("utf-8") if child.out.exists() else "")
+                )
                 time.sleep(0.05)
             number = 0
             while address and time.monotonic() < until and child.poll() is None:

@@ -58,7 +58,9 @@ def live_and_die(nursery: Any, folder: Path, turn: int, chance: random.Random) -
 def ids_added(config: Any) -> Counter[str | None]:
     """Count the memories added by whole commits; an incomplete final commit was never acknowledged."""
     keys = FileKeys(config.keys_home)
-    journal = open_journal(config.home, keys, keys_home=config.keys_home, now=lambda: "2026-12-01T00:00:00.000Z", created_by="tests")
+    journal = open_journal(
+        config.home, keys, keys_home=config.keys_home, now=lambda: "2026-12-01T00:00:00.000Z", created_by="tests"
+    )
     events = [event for commit in journal.replay() for event in commit.events]
     return Counter(event.payload.memory.id for event in events if isinstance(event.payload, MemoryAdded))
 
