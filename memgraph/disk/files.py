@@ -228,8 +228,6 @@ def as_graph_errors(folder: Path) -> Iterator[None]:
         reason = error.strerror or str(error)
         if error.errno in FULL:
             raise DiskFullError(reason, path=folder) from error
-        if isinstance(error, FileNotFoundError):
-            raise GraphError(f"{folder}: a file was removed while it was in use, as a purge does; try again") from error
         raise GraphError(f"{folder} cannot be written: {reason}") from error
 
 

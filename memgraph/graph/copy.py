@@ -220,6 +220,10 @@ class GraphCopy:
                 packed.replace(self._folder / name)
                 if reader is not None:
                     reader.copy = _Copy(self, folder, seq, mark or "")
+            except (GraphError, OSError) as error:
+                if folder.path.exists():
+                    raise
+                raise GraphError("the graph was removed while it was written, as a purge does; try again") from error
             finally:
                 if writer.copy is None:
                     writer.stop()
