@@ -477,9 +477,9 @@ class Backups(StorePart):
         self._reader.settle()
         started = time.perf_counter()
         for _ in range(_MOST_TRIES):
-            boundary = self._boundary()
-            found = self._base(boundary, None if base is None else _absolute(base)) if incremental or base else None
             try:
+                boundary = self._boundary()
+                found = self._base(boundary, None if base is None else _absolute(base)) if incremental or base else None
                 result = self._write(target, boundary, found, replaces=replace, progress=progress)
             except RewrittenError:
                 logger.warning("the journal was rewritten during a backup; it begins again")
@@ -520,7 +520,10 @@ class Backups(StorePart):
 
     def _boundary(self) -> Boundary:
         with self._projector.reading():
-            return Boundary(self._journal.tail, self._journal.named, f"{self._projector.projection.digest:064x}")
+            rows, tail = self._projector.projection, self._journal.tail
+            if (rows.seq, rows.signature) != (tail.seq, tail.signature):
+                raise RewrittenError
+            return Boundary(tail, self._journal.named, f"{rows.digest:064x}")
 
     def _base(self, boundary: Boundary, path: Path | None) -> Base:
         if path is not None:

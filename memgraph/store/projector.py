@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from memgraph.disk.files import clear
 from memgraph.errors import BusyError, DiskFullError, GraphError, JournalError, OutdatedGraphError, StorageError
@@ -20,12 +21,13 @@ from memgraph.journal.envelope import Chain, CommitDraft, Committed, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of, timed
-from memgraph.model.events.store import StoreReset
+from memgraph.model.events.store import MemoryPurged, StoreReset
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.replayed import replayed
 from memgraph.store.rows import Rows, State, in_bulk
 
 logger = logger_of(__name__)
+T = TypeVar("T")
 
 _SNAPSHOT_SHARE = 50
 """The index is saved once more than one slot in this many has changed."""
@@ -204,6 +206,14 @@ class Projector:
             shows += [then, self._apply(commits, read)]
         return [event for commit in commits for event in commit.events]
 
+    def remove(self, erase: Callable[[], T]) -> T:
+        """Remove events, which `erase` does, and make the rows of those that remain, in one transaction. Inside `writing` only."""
+        with self._committing(self.journal.lock_timeout_s) as shows:
+            erased = erase()
+            self._has_removed = True
+            shows.append(self._remake(self.journal.tail.seq))
+        return erased
+
     def _apply(self, commits: Sequence[Committed], read: Sequence[Row]) -> Callable[[], None]:
         """Write what commits change, inside a transaction, and return the function that shows it."""
         events = [event for commit in commits for event in commit.events]
@@ -296,8 +306,8 @@ class Projector:
             batch: list[Event] = []
             try:
                 for commit in self.journal.replay(reached if reached.seq else None):
-                    if any(isinstance(event.payload, StoreReset) for event in commit.events):
-                        raise OutdatedGraphError("the store was reset since")
+                    if any(isinstance(event.payload, StoreReset | MemoryPurged) for event in commit.events):
+                        raise OutdatedGraphError("the store was reset since, or events were purged")
                     batch += commit.events
                     if len(batch) >= _BATCH_EVENTS or commit.after.seq >= tail.seq:
                         changes, projection = project(batch, commit.after, projection, self.rows)

@@ -18,7 +18,7 @@ from memgraph.disk.files import clear, make_private_folder, write_private
 from memgraph.disk.folders import remove_abandoned
 from memgraph.errors import BusyError, InvalidInputError, JournalError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
-from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.envelope import CommitDraft, Committed
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import MOVED_COPY
 from memgraph.journal.vectors import NamedRows
@@ -328,12 +328,15 @@ class Purging(StorePart):
 
     def _carry_out(self, plan: Plan) -> PurgeReceipt:
         remaining = without_names(self._remaining(plan))
-        with self._journal.committing():
+
+        def erase() -> list[Committed]:
             drafts = self._drafts(plan)
             note_remaining(self._home, self._journal.tail.seq + sum(len(draft.payloads) for draft in drafts), remaining)
             commits = self._journal.append(drafts, self._now())
             self._erase(plan.seqs, plan.vectors)
-        event = commits[-1].events[-1]
+            return commits
+
+        event = self._projector.remove(erase)[-1].events[-1]
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
         return self._complete([(event.seq, payload)])[0]
 
@@ -383,19 +386,18 @@ class Purging(StorePart):
         A `BusyError`: another process reads the database as it was before, so its files still hold what came back.
         """
         with self._writer.exclusive():
-            purges = []
+            purges, seqs, vectors = list[tuple[int, MemoryPurged]](), set[int](), defaultdict[str, set[int]](set)
             for seq, payload in list(self._journal.purges()):
-                vectors = {one.model: set(one.rows) for one in payload.vectors}
                 came_back = self._journal.unpurged(payload.seqs())
                 left = list(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
                 if came_back or left or not has_receipt(self._home, seq, payload):
                     note_remaining(self._home, seq, noted_remaining(self._home, seq))
-                    with self._journal.committing():
-                        self._erase(
-                            payload.seqs(),
-                            {model: vectors[model] & {row for name, row in left if name == model} for model in vectors},
-                        )
+                    seqs |= payload.seqs()
+                    for model, row in left:
+                        vectors[model].add(row)
                     purges.append((seq, payload))
+            if purges:
+                self._projector.remove(lambda: self._erase(seqs, vectors))
             if purges and not all(receipt.code for receipt in self._complete(purges)):
                 raise BusyError("the database", pid=None, timeout_s=_BUSY_S)
 
@@ -424,7 +426,7 @@ class Purging(StorePart):
             with suppress(OSError):  # there is no folder for temporary files
                 for prefix in (READ_ONLY_COPY, MOVED_COPY):
                     remove_abandoned(Path(gettempdir()), prefix)
-            if is_here:
+            if not projector.is_rebuilt_since(max(seqs)):
                 projector.rebuild()
             is_complete = projector.forget(erases=is_here)
             for model in journal.named.rows:  # last: a read that began before may have made a cache again

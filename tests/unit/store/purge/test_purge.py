@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memgraph import AgentMemoryStore, MemGraph
+from memgraph import AgentMemoryStore, MemGraph, restore
 from memgraph.errors import InvalidInputError, JournalError, NotFoundError, ReadOnlyError
 from memgraph.interfaces.operations import OPERATIONS
 from memgraph.model.events.tasks import ChatContextSet, WorkingMemorySet
@@ -424,3 +426,33 @@ def test_a_payload_that_no_purge_names_is_damage(open_store: Callable[..., Agent
     change(home, "UPDATE event SET payload = NULL, salt = NULL WHERE instr(payload, CAST('billing' AS BLOB))")
     with open_store() as store, pytest.raises(JournalError, match="the payload is missing and no purge names it"):
         store.verify()
+
+
+def test_a_backup_that_begins_during_a_purge_can_be_restored(
+    open_store: Callable[..., AgentMemoryStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digest is of the events that are in it: those of before, or those that remain."""
+    file, has_begun = tmp_path / "backups" / "one.tar.gz", threading.Event()
+    file.parent.mkdir()
+    with open_store() as store, open_store() as other, ThreadPoolExecutor(1) as pool:
+        store.insert_memories([episode(OTHER, session_id="s"), episode(THIRD, session_id="s")])
+        secret = store.insert_memory(episode(SECRET, tags=["house"])).id
+        made: list[Future[Any]] = []
+        rows, replay = store._projector.rows, other._journal.replay
+
+        def watched(*given: Any) -> str:
+            monkeypatch.undo()
+            made.append(pool.submit(other.backup, file))
+            assert has_begun.wait(60)
+            return rows.rebuild(*given)
+
+        def told(*given: Any, **options: Any) -> Any:
+            has_begun.set()
+            return replay(*given, **options)
+
+        monkeypatch.setattr(rows, "rebuild", watched)
+        other._journal.replay = told  # type: ignore[method-assign]
+        store.purge([secret])
+        assert made[0].result(60)
+    restored = restore(file, home=tmp_path / "restored", keys_home=tmp_path / "keys", dry_run=True)
+    assert restored.last_seq == made[0].result().last_seq
