@@ -369,18 +369,18 @@ class Journal:
                 yield self.event(line)
 
     def event(self, line: Line) -> Event:
-        """Verify one line on its own and return its event. Raises `DamagedJournalError`."""
+        """Verify one line on its own and return its event. Raises `DamagedJournalError`, or `ReplacedJournalError`."""
         try:
             return unseal_alone(line, self.store_id, self._keys_at(line.seq))
         except LineError as error:
-            raise self.damaged(str(error), line.seq) from None
+            raise self._unless_replaced(self.damaged(str(error), line.seq)) from None
 
     def content(self, line: Line) -> dict[str, Any]:
         """Verify one line on its own and return its payload as it was written; no schema is applied. Raises as `event` does."""
         try:
             return content_alone(line, self.store_id, self._keys_at(line.seq))
         except LineError as error:
-            raise self.damaged(str(error), line.seq) from None
+            raise self._unless_replaced(self.damaged(str(error), line.seq)) from None
 
     def _keys_at(self, seq: int) -> KeyOf | None:
         ring = self._ring
@@ -797,11 +797,15 @@ class Journal:
         )
 
     def _explained(self, error: JournalError) -> JournalError:
+        """Return the error of a refused event, which is reported unless the journal was replaced."""
+        found = self._unless_replaced(error)
+        if found is error:
+            self.on_refused(error)
+        return found
+
+    def _unless_replaced(self, error: JournalError) -> JournalError:
         """Return the error of a refused event: nobody has forged anything if the journal was replaced while it was read."""
-        if self.is_replaced():
-            return self.replaced()
-        self.on_refused(error)
-        return error
+        return self.replaced() if self.is_replaced() else error
 
     def replaced(self) -> ReplacedJournalError:
         """Return the error of who works on a journal that was replaced."""

@@ -166,3 +166,12 @@ def test_other_threads_wait_until_it_is_opened_again(opener: Opener, monkeypatch
         assert not wait([second], timeout=0.3).done
         may_open.set()
         assert [len(one.result(60)) for one in (first, second)] == [1, 1]
+
+
+def test_what_is_read_of_a_journal_that_was_resealed_is_no_damage(opener: Opener) -> None:
+    with opener() as memory:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        reader = memory.store.reader
+        opener.reseal()
+        with pytest.raises(ReplacedJournalError, match="open the store again"):
+            list(reader.events_after(0))
