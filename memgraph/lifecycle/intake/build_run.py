@@ -210,6 +210,9 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that, the agent: "
+_AT_WORK = "The agent, at work: "
+_LEAST_AT_WORK_CHARS = 150
+"""Minimum characters of a record of what an agent said between its steps: less announces the next step."""
 _MOST_CONTEXT_CHARS = 300
 """Maximum characters of what the agent had said before: its end."""
 _WHY = {
@@ -229,6 +232,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
     with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept whole as it was read, in parts. A merge
     that only repeats the message of what it brings in makes no record.
     """
+    before = ""
     for task in log.tasks:
         said = task.task_id, task.occurred_at, task.agent_name
         own: dict[str, Any] = {"outcome": "negative" if task.outcome == "failure" else "positive"}
@@ -238,8 +242,12 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
         elif log.source in _OF_RUNS and (text := _of_run(log, task)):
             own |= {"tried": task_name(task), "files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
             yield _record(log, RUN_SOURCE, *said, text, **own)
-        elif log.source == "transcript" and task.lesson:
-            yield from _told(log, *said, _CONCLUDED, task.lesson)
+        elif log.source == "transcript":
+            if task.reasoning not in ("", before) and len(task.reasoning) >= _LEAST_AT_WORK_CHARS:
+                yield from _told(log, *said, _AT_WORK, task.reasoning)
+            before = task.reasoning
+            if task.lesson:
+                yield from _told(log, *said, _CONCLUDED, task.lesson)
     replies: Counter[str] = Counter()
     agent = next((task.agent_name for task in log.tasks), None)
     for event, turn in placed(log.user_interventions if log.source == "transcript" else ()):

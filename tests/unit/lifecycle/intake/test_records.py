@@ -315,3 +315,19 @@ def test_what_was_said_is_kept_whole_in_order_and_with_its_own_time(store: Any) 
         assert all(f"Point {number} is about {word}." in told for number in range(150))
     assert all(len(one.content) <= 800 for one in said)
     assert [one.content for one in said[-1:]] == ["The agent concluded: It is dry."]
+
+
+def test_what_an_agent_explains_between_its_steps_is_a_record_and_an_announcement_is_none(store: Any) -> None:
+    explained = (
+        "The kiln rejects the glaze: it needs a program of its own. The relay has to be switched off in the kiln first, "
+        "then the glaze can be fired without it. I put the old program back."
+    )
+    said = [explained, explained, "Now let me look at the kiln.", ""]
+    tasks = [
+        {"task_id": f"t{n}", "agent_name": "claude", "description": "Bash", "outcome": "success", "reasoning": text}
+        for n, text in enumerate(said)
+    ]
+    log = session().model_copy(update={"user_interventions": []})
+    ConsolidationPipeline(store).consolidate(BuildEventLog.parse({**log.model_dump(), "tasks": tasks}))
+    kept = [one for one in store.every_memory() if one.source == SAID_SOURCE]
+    assert [(one.content, one.source_event_ids) for one in kept] == [(f"The agent, at work: {explained}", ["s1/t0"])]
