@@ -127,7 +127,7 @@ class Round:
         number = 0
         while True:
             number += 1
-            word = f"unspeakable{self.number}x{number}"
+            word = f"unspeakable{self.number}x{number}y"  # no beginning of another one
             made = self._command("remember", ["--json", "remember", f"The {word} failed in login.py"], chance)
             if made:
                 memory_id = json.loads(made.out.read_text("utf-8"))["data"]["ids"][0]
