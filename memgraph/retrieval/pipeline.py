@@ -101,10 +101,6 @@ class Ranking:
         """Return the best slots, best first."""
         return authority.best(self.search, self.search.slots, count)
 
-    def best_lines(self, count: int) -> list[int]:
-        """Return the best slots that are worth their place in a prompt, best first."""
-        return floor.leading_lines(self.search, self.best(count))
-
     def best_of_types(self, most: Mapping[int, int], items: int) -> list[int]:
         """Return the constraints, and the best other slots with a maximum number of each type, and of items that hold in the task; best first.
 

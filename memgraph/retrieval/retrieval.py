@@ -37,7 +37,7 @@ from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import Ranking, ranked, weighted
 from memgraph.retrieval.results import AskedTasks, Related, asked_tasks, lines_of, opposed_in, recorded, within_budgets
 from memgraph.retrieval.stages.certainty import certainty_word
-from memgraph.retrieval.stages.floor import floor_of
+from memgraph.retrieval.stages.floor import floor_of, leading_lines
 from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.retrieval.task_items import ItemCache, TaskItems, candidates
 from memgraph.retrieval.version import ranking_of, versions_of
@@ -364,7 +364,7 @@ class MemoryRetrieval:
         items = self._items(asked.linked_items, linked, vector)
         ranking = rank(scope=linked, wanted=most, items=items)
         ranking.keep_near()
-        lines = lines_of(self._store, ranking, ranking.best_lines(most))
+        lines = lines_of(self._store, ranking, leading_lines(ranking.search, ranking.best(most)))
         stage = StageReport(stage="related", counts={"tasks": len(asked.linked), "chosen": len(lines)})
         return Related(lines, ranking.certainty_at_least if lines else 0.0, [stage])
 

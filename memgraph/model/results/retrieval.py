@@ -236,7 +236,7 @@ class Explanation(Model):
     """Why a memory was recalled: each term of its score, and the memories from which it was reached.
 
     The terms correspond to the settings of the same name (`RetrievalConfig`); ``question`` is what a question loses, ``succession``
-    what a memory gains from one that it supersedes, ``saved`` what puts a saved fact first that matches the task, ``transcript`` what a
+    what a memory gains from one that it supersedes, or what was said later in a session from what it stands before, ``saved`` what puts a saved fact first that matches the task, ``transcript`` what a
     verbatim turn loses, ``source`` what comes from a tool, an import or a web page loses to what the user said on the same matter. They add up to the score. ``rank`` is its place, from 1; 0 if it is not known. ``authority`` is the class that decides near ties, ``overrode`` the results that it, or
     a dominant score, stands before. ``words`` are the words of the query that the memory contains, from the rarest on.
     """

@@ -26,7 +26,7 @@ from memgraph.retrieval.stages.evidence import (
     names_a_matter,
 )
 from memgraph.retrieval.stages.rank import best
-from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
+from memgraph.retrieval.stages.state import Counts, Gain, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import pinned_constraints
@@ -124,20 +124,26 @@ def leading_lines(search: Search, slots: Sequence[int]) -> list[int]:
     far less only distract. The first line stays, and so does what is there for another reason: constraints and matching saved facts.
     """
     if not search.floor or search.is_question:
-        return list(slots)
+        return _latest_first(search, list(slots))
     given = {*search.constraints.tolist(), *search.matching.tolist()}
-    judged = [slot for slot in slots if slot not in given]
-    odds = {slot: _log_odds(float(search.evidence[slot])) for slot in judged}
-    highest, kept = max(odds.values(), default=0.0), judged[:1]
+    judged, inside = [slot for slot in slots if slot not in given], np.clip(search.evidence, _LEAST, 1.0 - _LEAST)
+    odds = np.log(inside / (1.0 - inside))
+    highest, kept = max(odds[judged], default=0.0), judged[:1]
     for slot in judged[1:]:
         if odds[slot] >= highest - (_BESIDE_BEST if len(kept) < _FEW_LINES else _BESIDE_FEW):
             kept.append(slot)
-    return [slot for slot in slots if slot in given or slot in kept]
+    return _latest_first(search, [slot for slot in slots if slot in given or slot in kept])
 
 
-def _log_odds(probability: float) -> float:
-    inside = min(max(probability, _LEAST), 1.0 - _LEAST)
-    return log(inside / (1.0 - inside))
+def _latest_first(search: Search, lines: list[int]) -> list[int]:
+    """Return the lines with the later of the first two records of one session before the earlier one, which it may have overturned."""
+    session, occurred, is_record = (search.index.column(name) for name in ("session", "occurred_days", "is_record"))
+    first, second = ([slot for slot in lines if is_record[slot]] + [-1, -1])[:2]
+    if min(first, second) >= 0 <= session[first] == session[second] and occurred[first] < occurred[second]:
+        search.hand("succession", [Gain(second, float(search.scores[first] - search.scores[second]), first, "NEXT")])
+        turned = {first: second, second: first}
+        return [turned.get(slot, slot) for slot in lines]
+    return lines
 
 
 def _put_first(search: Search, slots: Slots, *, by: float = 0.0) -> None:
@@ -215,9 +221,7 @@ def _linked(search: Search, general: Mask, found: Scores, enough: float, line: f
             general[added.slots] | general[added.origins] & (found[added.slots] < line)
         )
         reached.append(added.slots[suffices & ~of_many])
-    linked = _united(*reached)
-    among: Slots = linked[np.isin(linked, search.slots)]
-    return _standing_out(search, among, 0.0)
+    return _standing_out(search, np.intersect1d(_united(*reached), search.slots), 0.0)
 
 
 def _hand_on(search: Search) -> None:

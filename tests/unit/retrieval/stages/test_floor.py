@@ -350,6 +350,58 @@ def test_a_question_gets_every_line_with_evidence(many: Any) -> None:
     assert recalled(store, question) == list(CRANES)
 
 
+FULL, BROKEN = (
+    "The agent concluded: the pump stops because its tank is full",
+    "The agent concluded: the pump stops because its float is broken, the tank was not full",
+)
+"""What was concluded first has more of the words of the task."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_turned"),
+    [
+        pytest.param({}, True, id="said later"),
+        pytest.param({"occurred_at": "2026-01-05T09:00:00Z"}, False, id="said at the same time"),
+        pytest.param({"occurred_at": "2026-01-05T08:00:00Z"}, False, id="said earlier"),
+        pytest.param({"session_id": "other"}, False, id="of another session"),
+        pytest.param({"session_id": None}, False, id="of no session"),
+        pytest.param({"source": "transcript"}, False, id="no record"),
+    ],
+)
+@pytest.mark.parametrize("task", ["pump stops because tank full", "Why does the pump stop, is the tank full?"])
+def test_of_two_leading_records_of_a_session_the_later_comes_first(
+    task: str, fields: dict[str, Any], is_turned: bool, open_store: Any
+) -> None:
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME))
+    turn = {"source": "session turn", "session_id": "pumps", "occurred_at": "2026-01-05T09:00:00Z"}
+    later = {**turn, "occurred_at": "2026-01-05T10:00:00Z", **fields}
+    store.insert_memories([episode(FULL, **turn), episode(BROKEN, **later)])
+
+    assert recalled(store, task) == ([BROKEN, FULL] if is_turned else [FULL, BROKEN])
+
+
+def test_records_of_no_session_stay_in_the_order_of_their_scores(open_store: Any) -> None:
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME))
+    days = {FULL: "2026-01-05T09:00:00Z", BROKEN: "2026-01-05T10:00:00Z"}
+    store.insert_memories([episode(text, source="commit", occurred_at=day) for text, day in days.items()])
+
+    assert recalled(store, "pump stops because tank full") == [FULL, BROKEN]
+
+
+def test_the_explanation_says_before_what_a_later_record_was_put(open_store: Any) -> None:
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME))
+    days = {FULL: "2026-01-05T09:00:00Z", BROKEN: "2026-01-05T10:00:00Z"}
+    turns = [episode(text, source="session turn", session_id="pumps", occurred_at=day) for text, day in days.items()]
+    earlier, later = store.insert_memories(turns)
+    result = memgraph.MemoryRetrieval(store).retrieve({"task_description": "pump stops because tank full"})
+    first, second = result.explanations
+
+    assert [first.memory_id, second.memory_id] == [later.id, earlier.id]
+    assert first.succession > 0.0
+    assert first.score == pytest.approx(second.score, abs=1e-6)
+    assert [(hop.relation, hop.memory_id) for hop in first.path if hop.relation == "NEXT"] == [("NEXT", earlier.id)]
+
+
 def test_after_two_lines_a_task_gets_those_with_as_much_evidence_alone(many: Any) -> None:
     cosines = {
         f"The signal cable of crane {name} broke": cosine
