@@ -159,10 +159,10 @@ def clear_folder(path: Path) -> None:
 
 def clear(path: Path) -> None:
     """Remove whatever has this path: a link itself, a directory with its contents."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    while path.is_dir() and not path.is_symlink():
+        with suppress(FileNotFoundError):  # another process removes it, too
+            shutil.rmtree(path)
+    path.unlink(missing_ok=True)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

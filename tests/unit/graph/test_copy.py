@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -365,6 +366,24 @@ class TestFailures:
             with pytest.raises(GraphError, match="was removed while it was written, as a purge does; try again"):
                 ids(graph)
         graph.close()
+
+    def test_what_another_process_removes_at_once_is_forgotten(
+        self, graph: GraphCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert ids(graph) == ["t"]
+        folder = tmp_path / "graph" / "query-other"
+        (folder / "inner").mkdir(parents=True)
+        (folder / "graph").write_bytes(b"rows")
+        rmdir = os.rmdir
+
+        def late(path: Any, **given: Any) -> None:
+            rmdir(path, **given)
+            if str(path).endswith("inner"):
+                raise FileNotFoundError(path)
+
+        monkeypatch.setattr(os, "rmdir", late)
+        graph.forget()
+        assert [*(tmp_path / "graph").glob("query-*")] == []
 
     def test_an_engine_that_never_opens_is_an_error(self, graph: GraphCopy, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
