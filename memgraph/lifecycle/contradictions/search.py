@@ -201,8 +201,8 @@ def _confirms(event: Event) -> bool:
 # --- candidates ---
 
 
-def near_pairs(reader: Reader, memories: Mapping[int, StoredMemory], may: Permits = everything) -> Iterator[Pair]:
-    """Yield the pairs of some memories, by their slots, and those in force that may exclude each other, each once, for each memory its nearest first.
+def near_pairs(reader: Reader, memories: dict[int, StoredMemory], may: Permits = everything) -> Iterator[Pair]:
+    """Yield the pairs of some memories (by slot) and those in force that may exclude each other, each once, for each its nearest first.
 
     One matrix product for the memories of a scope: O(n · m · d) for n of them and m in force. A memory without a domain fits every one.
     """
@@ -252,8 +252,7 @@ def _compared(reader: Reader, memory_ids: Iterable[str]) -> dict[int, StoredMemo
 
 
 def _is_compared(memory: StoredMemory) -> bool:
-    repeats_others = memory.source in (COMPRESSION_SOURCE, COUNTING_SOURCE)
-    return not repeats_others and may_conflict(memory)
+    return memory.source not in (COMPRESSION_SOURCE, COUNTING_SOURCE) and may_conflict(memory)
 
 
 def _near(reader: Reader, memories: Mapping[int, StoredMemory], others: Slots) -> dict[int, dict[int, float]]:
@@ -308,8 +307,7 @@ def _planned(
     view: View, step: Batch, said: Mapping[tuple[str, str], Judgement] | None = None, may: Permits = everything
 ) -> Plan[ContradictionResult]:
     """Compare some memories, and plan the links for what is found, and of a run the record of its progress."""
-    reader, now = view.reader, view.now
-    compared = _compared(reader, step.memory_ids)
+    reader, now, compared = view.reader, view.now, _compared(view.reader, step.memory_ids)
     writes: list[tuple[str | None, list[Write]]] = []
     contradicting: list[str] = []
     retired: set[str] = set()
@@ -341,11 +339,7 @@ def _planned(
                 events.append(superseded)
         retired.update([older.id] if superseded in events else [])
         writes.append((newer.task_id, events))
-    counts = {
-        "looked_at": len(compared),
-        "found": len(contradicting),
-        "superseded": len(retired) - replaced,
-    }
+    counts = {"looked_at": len(compared), "found": len(contradicting), "superseded": len(retired) - replaced}
     result = ContradictionResult(**counts, replaced=replaced, memory_ids=list(dict.fromkeys(contradicting)))
     sought = ContradictionsSought(sought_at=now, through_seq=step.through_seq, **counts)
     return Plan(result, [*commits_by_task(writes), *([account(sought)] if step.through_seq else [])])

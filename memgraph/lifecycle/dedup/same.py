@@ -11,8 +11,7 @@ no code (`is_equal`), and from inflection, articles, contractions, and a clause 
 - one says more, and what it adds restricts or revokes the rest, or names something.
 
 Two commits are two events, so that they are the same only if they state the same in equal words. Keeping two memories of one fact is a
-minor flaw; merging two facts loses one.
-Pure; linear in the texts.
+minor flaw; merging two facts loses one. Pure; linear in the texts.
 """
 
 from __future__ import annotations
@@ -285,10 +284,8 @@ def may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
 def _are_apart(one: str, other: str, *, loosely: bool) -> bool:
     """Return whether two texts that do not state the same are seen to differ."""
     form, its_form, found = fact_form(one), fact_form(other), difference(one, other)
-    if not form or not its_form or not (found.own or found.its):
-        return True  # signs alone, or the same words in another order
-    if found.is_seen:
-        return True
+    if not form or not its_form or not (found.own or found.its) or found.is_seen:
+        return True  # signs alone, the same words in another order, or other facts
     if found.own and found.its:
         return not loosely
     longer, shorter, text = (form, its_form, one) if found.own else (its_form, form, other)

@@ -101,7 +101,11 @@ def test_a_replacement_is_replaced_in_turn() -> None:
     ("older", "newer", "is_sure"),
     [
         ("The kiosk uses MQTT", "The kiosk uses NATS instead of MQTT.", True),
-        ("The tablet client uses the SOAP gateway.", "The tablet client now uses gRPC rather than the SOAP gateway", True),
+        (
+            "The tablet client uses the SOAP gateway.",
+            "The tablet client now uses gRPC rather than the SOAP gateway",
+            True,
+        ),
         ("The kiosk uses MQTT", "The kiosk no longer uses MQTT", True),
         ("We use Redis", "We moved from Redis to SQS", True),
         ("We use Redis", "We moved from Redis to SQS for the queue", False),

@@ -270,7 +270,10 @@ def test_an_order_shows_each_statement_with_the_day_by_which_the_later_one_would
 
 
 def test_what_holds_from_a_day_to_come_on_was_said_when_it_was_recorded(store: Any) -> None:
-    for text, day in (("The alarm goes to the depot", "2025-11-05"), ("The alarm goes to the yard office", "2031-01-01")):
+    for text, day in (
+        ("The alarm goes to the depot", "2025-11-05"),
+        ("The alarm goes to the yard office", "2031-01-01"),
+    ):
         store.insert_memory({"type": "semantic", "content": text, "valid_at": day})
     [order] = asked(store)
     assert "\n2031-01-01\n" in order.excerpt
