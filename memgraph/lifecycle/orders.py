@@ -203,7 +203,7 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float, *, coun
         key=key,
         excerpt=excerpt_of([*([counted] if counted else []), *map(text_shown, rows)]),
         value=round(value, 6),
-        source_at=max(row["occurred_at"] for row in rows),
+        source_at=max(min(_holds_since(row), row["created_at"]) for row in rows),
         trust_class=max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
         project_id=rows[0].get("project_id"),
         task_id=rows[0].get("task_id"),
@@ -217,7 +217,11 @@ def text_shown(row: Row) -> str:
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     said = ((name.replace("_", " "), row.get(name)) for name in _DETAILS)
     details = [f"{name}: {text}" for name, text in said if text and text not in row["content"]]
-    return "\n".join(map(indented, [f"{row['occurred_at'][:10]}{outcome}\n{row['content']}", *details]))
+    return "\n".join(map(indented, [f"{_holds_since(row)[:10]}{outcome}\n{row['content']}", *details]))
+
+
+def _holds_since(row: Row) -> str:
+    return str(row.get("valid_at") or row["occurred_at"])
 
 
 def excerpt_of(texts: Sequence[str]) -> str:

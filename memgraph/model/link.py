@@ -64,8 +64,9 @@ def since(memory: StoredMemory) -> str:
 
 def in_order(one: StoredMemory, other: StoredMemory) -> tuple[StoredMemory, StoredMemory]:
     """Return two memories in order: by the time from which their content holds, then by when they were recorded, then by id."""
-    return (one, other) if _moment(one) <= _moment(other) else (other, one)
+    return (one, other) if moment(one) <= moment(other) else (other, one)
 
 
-def _moment(memory: StoredMemory) -> tuple[str, str, str]:
+def moment(memory: StoredMemory) -> tuple[str, str, str]:
+    """Return what memories are ordered by in time; the id decides between those of one source and one commit."""
     return since(memory), memory.created_at, memory.id

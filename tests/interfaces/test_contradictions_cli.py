@@ -60,6 +60,20 @@ def test_what_is_open_is_listed(done: Callable[..., str], ids: list[str]) -> Non
     assert done("contradictions", "list", "--decided") == "No contradiction was resolved.\n"
 
 
+def test_the_list_says_how_many_questions_wait_and_where(done: Callable[..., str]) -> None:
+    asked = "1 open question about contradictions: `memgraph distil` lists what to answer."
+    for text in ("The night shift answers the depot's alarms", "The depot's alarms are answered by the yard office"):
+        done("observe", text, "--project", "shop")
+    done("sleep")
+    assert done("contradictions").splitlines() == ["No contradictions.", asked]
+    assert done("contradictions", "list", "--project", "bank") == "No contradictions.\n"
+    assert done("contradictions", "list", "--decided") == "No contradiction was resolved.\n"
+    assert json.loads(done("contradictions", "list", "--json")) == []
+    assert len(done("distil").splitlines()) == 1
+    done("distil", "skip", done("distil")[:8])
+    assert done("contradictions") == "No contradictions.\n"
+
+
 def test_the_user_decides_and_takes_it_back(done: Callable[..., str], ids: list[str]) -> None:
     short = [one[:8] for one in ids]
     told = done("contradictions", "resolve", *short, "--keep", short[0], "--reason", "tried it")

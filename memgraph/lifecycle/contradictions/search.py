@@ -201,16 +201,13 @@ def _confirms(event: Event) -> bool:
 # --- candidates ---
 
 
-def near_pairs(reader: Reader, memory_ids: Iterable[str], may: Permits = everything) -> Iterator[Pair]:
-    """Yield the pairs of some memories and those in force that may exclude each other, each once, for each memory its nearest first.
+def near_pairs(reader: Reader, memories: dict[int, StoredMemory], may: Permits = everything) -> Iterator[Pair]:
+    """Yield the pairs of some memories (by slot) and those in force that may exclude each other, each once, for each its nearest first.
 
     One matrix product for the memories of a scope: O(n · m · d) for n of them and m in force. A memory without a domain fits every one.
     """
     index = reader.index
-    told = in_force(reader)
-    slots = [slot for one in dict.fromkeys(memory_ids) if (slot := index.slot(one)) >= 0 and told[slot]]
-    memories = {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
-    rivals, domains = told & may(reader), index.column("domain")
+    rivals, domains = in_force(reader) & may(reader), index.column("domain")
     scopes: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for slot in memories:
         scopes[tuple(int(index.column(name)[slot]) for name in (*_SCOPE, "domain"))].append(slot)
@@ -238,7 +235,7 @@ def open_questions(reader: Reader, memory_ids: Iterable[str]) -> Iterator[Pair]:
     Neither numbers, names and denials of one alone nor words of change tell which of them contradict each other: of 60 and 60 pairs they put
     51 % in the right order.
     """
-    for pair in near_pairs(reader, memory_ids):
+    for pair in near_pairs(reader, _compared(reader, memory_ids)):
         if not pair.relations and pair.cosine >= NEAR and is_question(pair.older, pair.newer):
             yield pair
 
@@ -247,9 +244,15 @@ def _read(reader: Reader, slots: Sequence[int]) -> list[StoredMemory]:
     return reader.read([reader.index.ids.names[slot] for slot in slots])
 
 
+def _compared(reader: Reader, memory_ids: Iterable[str]) -> dict[int, StoredMemory]:
+    """Return those of some memories in force that can exclude another one, by their slots."""
+    told = in_force(reader)
+    slots = [slot for one in dict.fromkeys(memory_ids) if (slot := reader.index.slot(one)) >= 0 and told[slot]]
+    return {slot: one for slot, one in zip(slots, _read(reader, slots), strict=True) if _is_compared(one)}
+
+
 def _is_compared(memory: StoredMemory) -> bool:
-    repeats_others = memory.source in (COMPRESSION_SOURCE, COUNTING_SOURCE)
-    return not repeats_others and may_conflict(memory)
+    return memory.source not in (COMPRESSION_SOURCE, COUNTING_SOURCE) and may_conflict(memory)
 
 
 def _near(reader: Reader, memories: Mapping[int, StoredMemory], others: Slots) -> dict[int, dict[int, float]]:
@@ -284,7 +287,8 @@ def _judged(
     A judgement holds for two texts, and no longer once a memory has changed.
     """
     with reader.frozen():
-        pairs = [pair for pair in near_pairs(reader, step.memory_ids) if not pair.relations and pair.cosine >= NEAR]
+        near_ones = near_pairs(reader, _compared(reader, step.memory_ids))
+        pairs = [pair for pair in near_ones if not pair.relations and pair.cosine >= NEAR]
     said: dict[tuple[str, str], Judgement] = {}
     for pair in sorted(pairs, key=lambda pair: -pair.cosine)[:most]:
         if pair.older.privacy_tier != "public":
@@ -303,12 +307,12 @@ def _planned(
     view: View, step: Batch, said: Mapping[tuple[str, str], Judgement] | None = None, may: Permits = everything
 ) -> Plan[ContradictionResult]:
     """Compare some memories, and plan the links for what is found, and of a run the record of its progress."""
-    reader, now = view.reader, view.now
+    reader, now, compared = view.reader, view.now, _compared(view.reader, step.memory_ids)
     writes: list[tuple[str | None, list[Write]]] = []
     contradicting: list[str] = []
     retired: set[str] = set()
     replaced = 0
-    for older, newer, cosine, relations in near_pairs(reader, step.memory_ids, may):
+    for older, newer, cosine, relations in near_pairs(reader, compared, may):
         is_known, is_confirmed = relations == {"CONTRADICTS"}, newer.id in step.confirmed
         if retired & {older.id, newer.id} or (relations and not (is_known and is_confirmed)):
             continue
@@ -335,12 +339,7 @@ def _planned(
                 events.append(superseded)
         retired.update([older.id] if superseded in events else [])
         writes.append((newer.task_id, events))
-    told = in_force(reader)
-    counts = {
-        "looked_at": sum((slot := reader.index.slot(one)) >= 0 and bool(told[slot]) for one in step.memory_ids),
-        "found": len(contradicting),
-        "superseded": len(retired) - replaced,
-    }
+    counts = {"looked_at": len(compared), "found": len(contradicting), "superseded": len(retired) - replaced}
     result = ContradictionResult(**counts, replaced=replaced, memory_ids=list(dict.fromkeys(contradicting)))
     sought = ContradictionsSought(sought_at=now, through_seq=step.through_seq, **counts)
     return Plan(result, [*commits_by_task(writes), *([account(sought)] if step.through_seq else [])])

@@ -8,10 +8,10 @@ each of those is evidence by itself, and would no longer count as such.
 
 Pairs are united, the nearest first (union-find); one text stands for each union: the pinned one, or the one that says most, the newer of
 two that say as much. Two unions become one if these texts are near and say the same, so that no chain of small differences joins two
-facts, and a union is never compared again. Of its memories the pinned one stays, then the one that is trusted most, then the one
-recorded first. It takes the text of the union, unless it is pinned, and the sources and builds of all. It supersedes the others, which
-are kept unchanged and count again after `unsupersede`; a pair that was separated so is not merged again. A merge confirms nothing: the
-result has the higher relevance and the higher confidence, but nothing from a memory that is trusted less.
+facts, and a union is never compared again. Of its memories the pinned one stays, then the one that is trusted most, then the later one,
+dated by its source, and of copies the first one. It takes the text of the union, unless it is pinned, and the sources and builds of
+all. It supersedes the others, which are kept unchanged and count again after `unsupersede`; a pair that was separated so is not merged
+again. A merge confirms nothing: the result has the higher relevance and confidence, but nothing from a memory that is trusted less.
 
 New memories are processed in portions, in the order in which they were written, each portion against everything before it; so a
 portion depends on the store's content alone, and an interrupted run continues after its last complete portion.
@@ -54,6 +54,7 @@ from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import canonical_name
+from memgraph.model.link import moment
 from memgraph.model.memory import (
     COMMIT_FIELDS,
     MAX_CUES,
@@ -468,17 +469,20 @@ def _united(reader: Reader, pairs: Iterable[Near]) -> list[_Union]:
     ids = dict.fromkeys(one for pair in ordered for one in (pair.one, pair.other))
     unions = {one.id: _Union.of(one) for one in reader.read([*ids]) if _is_mergeable(one)}
     for pair in ordered:
-        found = {unions.get(pair.one), unions.get(pair.other)} - {None}
-        if len(found) == 2:
-            first, second = sorted((one for one in found if one), key=lambda union: _rank(union.kept))
+        one, other = unions.get(pair.one), unions.get(pair.other)
+        if one and other and one is not other:
+            are_copies = is_equal(one.text.content, other.text.content)
+            first, second = (unions[kept.id] for kept in _ranked([one.kept, other.kept], are_copies=are_copies))
             if first.fits(second, opposed):
                 first.take(second, pair)
                 unions |= dict.fromkeys(second.ids, first)
     return [one for one in dict.fromkeys(unions.values()) if one.others]
 
 
-def _rank(memory: StoredMemory) -> tuple[bool, int, str, str]:
-    return not memory.is_pinned, TRUST.index(memory.trust_class), memory.created_at, memory.id
+def _ranked(memories: Iterable[StoredMemory], *, are_copies: bool) -> list[StoredMemory]:
+    """Return memories, first the one that stays."""
+    by_date = sorted(memories, key=moment, reverse=not are_copies)
+    return sorted(by_date, key=lambda one: (not one.is_pinned, TRUST.index(one.trust_class)))
 
 
 def _commits(view: View, unions: Sequence[_Union], reason: str) -> list[Commit]:
@@ -511,7 +515,7 @@ def _copies(
                 mask &= (speaker == speaker[slot]) | (speaker < 0)
             mask[slot] = False
             for memory in reader.read([index.ids.names[slot]]) if mask.any() else ():
-                first, *rest = sorted([memory, *equal_memories(reader, memory.content, mask)], key=_rank)
+                first, *rest = _ranked([memory, *equal_memories(reader, memory.content, mask)], are_copies=True)
                 pairs |= {Near(1.0, first.id, other.id) for other in rest}  # the rest may have been separated from it
     unions = _united(reader, pairs)
     gone = {one.id: union.kept.id for union in unions for one, _ in union.others}

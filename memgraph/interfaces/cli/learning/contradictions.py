@@ -50,6 +50,7 @@ def list_(settings: Settings, project: str | None = None, decided: bool = False)
     """List the pairs of valid memories that contradict each other, the most certain first."""
     with opened(settings) as memory:
         found = memory.contradictions.list(project=project, decided=decided)
+        asked = [] if decided else memory.distillation.list(project=project)
         hint_at_projects(memory, project)
     if settings.as_json:
         emit_json([_document(one) for one in found])
@@ -61,6 +62,8 @@ def list_(settings: Settings, project: str | None = None, decided: bool = False)
         lines.append(
             "`memgraph contradictions resolve ID OTHER --keep ID` resolves a contradiction; `dismiss ID OTHER` dismisses it."
         )
+    if many := sum(order.kind == "contradiction" for order in asked):
+        lines.append(f"{count(many, 'open question')} about contradictions: `memgraph distil` lists what to answer.")
     print_lines(lines)
 
 

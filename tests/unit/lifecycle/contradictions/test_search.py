@@ -186,6 +186,14 @@ def test_a_run_finds_earlier_writes_and_is_idempotent(memory: memgraph.MemGraph,
     assert memory.store.verify(deep=True) > 0
 
 
+def test_an_episode_is_looked_at_only_if_it_reports_a_change(memory: memgraph.MemGraph, clock: Any) -> None:
+    for text in (YES, NO, "Bump litellm to 1.2", "We moved from Redux to Zustand"):
+        clock.advance(hours=1)
+        memory.store.insert_memory(EpisodicMemory(content=text, project_id="shop"))
+    result = memory.contradictions.find()
+    assert (result.looked_at, result.found, result.replaced) == (2, 0, 0)
+
+
 def test_an_interrupted_run_continues_where_it_stopped(
     memory: memgraph.MemGraph, open_store: Callable[..., Any], clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +259,7 @@ class TestReplaced:
             (OLD, NEW),
             ("The worker retries failed jobs", "The worker no longer retries failed jobs"),
             ("The user likes early meetings", "The user does not like early meetings any more"),
+            ("The kiosk uses MQTT", "The kiosk uses NATS instead of MQTT"),
         ],
     )
     def test_the_newer_one_wins_and_the_older_one_ends(

@@ -258,3 +258,23 @@ def test_orders_are_found_in_cypher(store: Any, ordered: Any) -> None:
     [row] = store.cypher(query)
     assert (row["id"], row["kind"], list(row["subjects"])) == (order.id, order.kind, order.subject_ids)
     assert np.isclose(row["value"], order.value)
+
+
+def test_an_order_shows_each_statement_with_the_day_by_which_the_later_one_would_hold(store: Any) -> None:
+    texts = ("The night shift answers the alarms of the depot", "Alarms of the depot are answered by the yard office")
+    for text, day in zip(texts, ("2025-11-05", "2025-12-20"), strict=True):
+        store.insert_memory({"type": "semantic", "content": text, "valid_at": day})
+    [order] = asked(store)
+    assert order.excerpt == f"[1]\n2025-11-05\n {texts[0]}\n\n[2]\n2025-12-20\n {texts[1]}"
+    assert order.source_at == "2025-12-20T00:00:00.000Z"
+
+
+def test_what_holds_from_a_day_to_come_on_was_said_when_it_was_recorded(store: Any) -> None:
+    for text, day in (
+        ("The alarm goes to the depot", "2025-11-05"),
+        ("The alarm goes to the yard office", "2031-01-01"),
+    ):
+        store.insert_memory({"type": "semantic", "content": text, "valid_at": day})
+    [order] = asked(store)
+    assert "\n2031-01-01\n" in order.excerpt
+    assert order.source_at == store.now()
