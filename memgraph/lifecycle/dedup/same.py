@@ -7,11 +7,12 @@ no code (`is_equal`), and from inflection, articles, contractions, and a clause 
 
 - each names what the other does not: a number, a version, a name, a path, a word of code; or one alone denies;
 - they are the same words in another order: "Ann reviews what Bob writes";
-- each has words that the other lacks: "the key lies in the vault", "… in the safe"; vectors do not tell a synonym from another thing;
+- they share half of their words, and each has others in their place: "the key lies in the vault", "… in the safe";
 - one says more, and what it adds restricts or revokes the rest, or names something.
 
-Two commits are two events, so that they are the same only if they state the same in equal words. Keeping two memories of one fact is a
-minor flaw; merging two facts loses one. Pure; linear in the texts.
+Otherwise their vectors decide: two texts that share no word may be the same. Two commits are two events, so that they are the same
+only if they state the same in equal words. Keeping two memories of one fact is a minor flaw; merging two facts loses one.
+Pure; linear in the texts.
 """
 
 from __future__ import annotations
@@ -239,6 +240,8 @@ RESTRICTS = re.compile(
     re.IGNORECASE,
 )
 """A word that restricts or revokes what the text says without it."""
+_FRAME = 0.5
+"""Texts that share this much of their words are one frame: what each has in it is a value of its own."""
 _ADDRESS = re.compile(r"(?i)\b0x[0-9a-f]{1,40}\b")
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
@@ -249,7 +252,7 @@ _STRUCTURE = (
 def same(one: AgentMemory, other: AgentMemory, *, loosely: bool = False) -> bool:
     """Return whether one of two memories that are near each other can stand for both. Symmetric.
 
-    Loosely: whether one only repeats the other, in whatever words, and with whatever structured fields.
+    Loosely: whether one only repeats the other, with whatever words in an equal frame, and whatever structured fields.
     """
     if not loosely and any(
         (getattr(one, name, None) or None) != (getattr(other, name, None) or None) for name in _STRUCTURE
@@ -284,16 +287,23 @@ def may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
 def _are_apart(one: str, other: str, *, loosely: bool) -> bool:
     """Return whether two texts that do not state the same are seen to differ."""
     form, its_form, found = fact_form(one), fact_form(other), difference(one, other)
-    if not form or not its_form or not (found.own or found.its) or found.is_seen:
-        return True  # signs alone, the same words in another order, or other facts
+    if not form or not its_form or not (found.own or found.its):
+        return True  # signs alone, or the same words in another order
+    if found.is_seen:
+        return True
     if found.own and found.its:
-        return not loosely
+        content = max(_content(words_of(one)), _content(words_of(other)))
+        return not loosely and _content(words_of(one)) - _content(found.own) >= _FRAME * content
     longer, shorter, text = (form, its_form, one) if found.own else (its_form, form, other)
     left = iter(longer)
     if not all(word in left for word in shorter) or found.own_names or found.its_names:
         return True
     is_restricted = any(map(RESTRICTS.search, [*found.own, *found.its]))
     return is_restricted or (found.is_condition and not _begins_with(text, shorter))
+
+
+def _content(words: Iterable[str]) -> int:
+    return sum(1 for word in words if analyse(word))
 
 
 def _begins_with(text: str, words: Words) -> bool:

@@ -319,7 +319,6 @@ def test_concurrent_writes_are_respected(store: Any, monkeypatch: pytest.MonkeyP
             False,
         ),
         ("The mailer drops messages without a subject", "The mailer drops messages whose sender left the list", False),
-        ("The report takes about a minute", "The yearly report of the whole group takes an hour", False),
     ],
 )
 def test_whether_one_can_stand_for_both(one: str, other: str, is_same: bool) -> None:
@@ -371,17 +370,10 @@ def test_two_commits_are_the_same_only_in_equal_words() -> None:
         ("Tokens failed", "Sessions were dropped at sign-in"),
         ("Token rotation failed under load", "Two requests that race refresh their tokens twice"),
         ("The importer reads the rows twice", "Rows are duplicated when suppliers are loaded"),
+        ("Tokens failed", "Tokens failed because the proxy strips the header"),
     ],
 )
-def test_near_texts_in_other_words_only_repeat_each_other(one: str, other: str) -> None:
+def test_near_texts_that_are_not_seen_to_differ_are_the_same(one: str, other: str) -> None:
     pair = [parse_memory({"type": "episodic", "content": text}) for text in (one, other)]
-    for first, second in (pair, pair[::-1]):
-        assert not same(first, second)
-        assert same(first, second, loosely=True)
-
-
-def test_a_text_that_only_adds_a_cause_is_the_same() -> None:
-    texts = ("Tokens failed", "Tokens failed because the proxy strips the header")
-    pair = [parse_memory({"type": "episodic", "content": text}) for text in texts]
     assert same(*pair)
     assert same(*reversed(pair))

@@ -112,9 +112,9 @@ def test_memories_of_another_task_are_no_duplicates(store, has_vector):
 @pytest.mark.parametrize(
     ("known", "said", "is_merged"),
     [
-        ("Tokens failed", "Sessions were dropped at sign-in", False),
+        ("Tokens failed", "Sessions were dropped at sign-in", True),
         ("Tokens failed", "Tokens failed because the proxy strips the header", True),
-        ("The importer reads the rows twice", "Rows are duplicated when suppliers are loaded", False),
+        ("The importer reads the rows twice", "Rows are duplicated when suppliers are loaded", True),
         ("Tokens failed", "Tokens never failed", False),
         ("The limit is 10 requests", "Requests are refused above 20", False),
     ],
