@@ -419,6 +419,8 @@ def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(open
                 tried = memory.model_dump(include=set(AttemptFields.model_fields))  # a new text alone would clear them
                 store.update_memory(memory.id, content=f"{memory.content} And then closed it.", **tried)
         MemoryCommands(store).remember("Open doors before you look behind them", project_id="house")
+        commit = {"source": "git", "outcome": "success", "change_kind": "fix", "git_commit": "c0ffee1"}
+        store.insert_memory({"type": "episodic", "content": "Oil the hinges.", "project_id": "house", **commit})
         write_page(store, tmp_path / "facts.html", until="2000-01-03")
         write_page(store, tmp_path / "all.html")
     page = opened(file=tmp_path / "facts.html")
@@ -429,13 +431,16 @@ def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(open
     )
     page = opened(file=tmp_path / "all.html")
     chips = [" ".join(one.split()) for one in page.locator("#legend .chip").all_inner_texts()]
-    assert chips == ["episodes 5", "generalisations 1", "facts 1", "went wrong 5", "unknown 2"]
+    assert chips == ["episodes 6", "generalisations 1", "facts 1", "went wrong 5", "no outcome 3"]
     go_to(page, 0)
     meta = page.locator('[data-list="failing"] .row', has_text="env_1").locator(".meta")
     playwright.expect(meta).to_have_text("failed 1 of 1 attempt · in the words of 1 Jan 2026")  # drawn after a pause
     page.locator("#words").fill("behind them")
     page.get_by_text("Open doors before you look behind them").click()
     assert page.locator(".detail-head span").text_content() == "Fact"
+    page.locator("#words").fill("hinges")
+    page.locator("#matches, .row").get_by_text("Oil the hinges").first.click()
+    assert page.locator(".detail-head span").text_content() == "Episode, fix"
     assert page.complaints == []
 
 

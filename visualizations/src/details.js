@@ -7,13 +7,13 @@ import { rows, since, told } from "./rows.js";
 import { counted, oneLine, percent, readable } from "./text.js";
 
 const TYPES = ["Episode", "Generalisation", "Procedure", "Fact"];
-const OUTCOMES = ["went well", "went wrong", "neutral outcome", "outcome unknown"];
+const OUTCOMES = ["went well", "went wrong", "neutral outcome"];
 const MOST = 6;
 const FADING = "Computed as if recorded when it happened (the store counts from the time of recording). " +
   "Ticks mark uses that raised it; below the dotted line the memory may be archived.";
 
-/** What a memory is, and how it came out; what somebody stated need not come out in any way. */
-const named = (type, outcome) => (type === 3 && outcome === 3 ? TYPES[3] : `${TYPES[type]}, ${OUTCOMES[outcome]}`);
+/** What a memory is, and how it came out; where nobody says that, what kind of change it was, if it was one. */
+const named = (type, outcome, kind) => [TYPES[type], OUTCOMES[outcome] ?? (kind === "other" ? "change" : kind)].filter(Boolean).join(", ");
 
 export function details(i, context) {
   const { memories, close } = context;
@@ -22,7 +22,7 @@ export function details(i, context) {
   const element = el("article", { "aria-label": "Memory", "data-memory": memories.id(i) },
     el("div", { class: "detail-head" },
       sign(memories.type[i], memories.outcome[i]),
-      el("span", {}, named(memories.type[i], memories.outcome[i])),
+      el("span", {}, named(memories.type[i], memories.outcome[i], memories.more(i).kind)),
       el("button", { type: "button", onclick: close, "aria-label": "Close" }, "Close")),
     el("p", { class: "content", dir: "auto" }, readable(memories.text[i])),
     memories.isShort[i] ? el("p", { class: "hint" }, `The rest: memgraph show ${memories.id(i)}`) : null,

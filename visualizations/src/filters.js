@@ -6,7 +6,7 @@ import { beginning, count } from "./text.js";
 
 const TYPES = ["episodes", "generalisations", "procedures", "facts"];
 const LINES = [["EVIDENCE", "evidence"], ["SUPERSEDES", "replaces"], ["CONTRADICTS", "contradicts"]];
-const OUTCOMES = ["went well", "went wrong", "neutral", "unknown"];
+const OUTCOMES = ["went well", "went wrong", "neutral", "no outcome"];
 
 export function filters(memories, matches) {
   const { page } = memories;

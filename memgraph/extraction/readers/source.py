@@ -50,7 +50,7 @@ _UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _CONTROLS = frozenset(map(chr, {*range(32), 0xFFFD} - {*range(9, 14), 0x1B}))
 """Characters that do not occur in text, and the one that replaces invalid bytes."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_MAX_PATH_CHARS = 4_096
+MAX_PATH_CHARS = 4_096
 _LINKED = re.compile(r"(?:^|/)([^/]+)/\.(?:[^/]+/)?worktrees/[^/]")
 """A directory, and the hidden folder of its linked work trees."""
 _BEGINS = re.compile(r"\n\s*|(?<=[.!?])\s+")
@@ -399,7 +399,7 @@ def project_of_directory(path: object) -> str:
     It is "" for a value that is not a path. A directory that is not on this machine has its own name, or that of the directory in
     whose hidden folder of linked work trees it is, such as ``shop/.worktrees/fix``.
     """
-    if not isinstance(path, str) or not path.strip() or len(path) > _MAX_PATH_CHARS:
+    if not isinstance(path, str) or not path.strip() or len(path) > MAX_PATH_CHARS:
         return ""
     plain = path.replace("\\", "/").rstrip("/")
     linked = _LINKED.search(plain)

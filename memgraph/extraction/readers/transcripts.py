@@ -12,16 +12,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from memgraph.disk.glance import work_tree_name
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.error_text import VERDICT
 from memgraph.extraction.readers.source import (
     MAX_BUILD_TASKS,
     MAX_LINE_BYTES,
     MAX_OUTPUT_CHARS,
+    MAX_PATH_CHARS,
     MAX_SAID_CHARS,
     Document,
     FileReader,
@@ -45,7 +46,6 @@ from memgraph.extraction.readers.source import (
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
-_HEAD_LINES = 200
 _CONTEXT_CHARS = 4_000
 _MAX_TURN_CHARS = 16_000
 """Maximum characters of what the user says at once; of more the beginning and the end are kept."""
@@ -98,8 +98,8 @@ class TranscriptReader(FileReader):
     Each tool use with a result becomes a task; one that is still running is read when it is done. A use that the user
     rejected is not a task but an intervention with the words they gave. What the agent said before the user's next message is
     its reply to the one before; in a session without a user it is the last task's lesson. A transcript that has grown yields
-    its sessions again. The default project is the name of the git
-    work tree that the session's working directory is in, else the directory's own: the directory of most lines.
+    its sessions again. The default project is the name of the git work tree, else of the directory, in which most of the session's edits and
+    commands were.
     """
 
     kind = "transcripts"
@@ -121,16 +121,16 @@ class TranscriptReader(FileReader):
 
     @cached_property
     def _head(self) -> tuple[str, str]:
-        """Return the session that the file is named after, else the first one; and the project of the first lines."""
-        sessions: list[str] = []
-        directories: Counter[str] = Counter()
+        """Return the session that the file is named after, else the first one; and the project of the lines."""
+        sessions: dict[str, None] = {}
+        places = _Places()
         with opened(self.path) as (stream, _):
-            for _, entry, _ in islice(_entries(stream, self._max_line_bytes), _HEAD_LINES):
+            for _, entry, _ in _entries(stream, self._max_line_bytes):
                 if isinstance(entry, dict) and (session := _session_of(entry)):
-                    sessions.append(session)
-                    directories[str(entry.get("cwd") or "")] += 1
+                    sessions[session] = None
+                    places.add(entry)
         session = next((one for one in sessions if one == self.stem.lower()), next(iter(sessions), ""))
-        return session, _project_of(directories)
+        return session, places.project()
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield the lines that cannot be read, then the sessions."""
@@ -193,6 +193,59 @@ def _left(stream: IO[bytes], limit: int) -> set[str | None]:
     return left
 
 
+class _Places:
+    """Where a session was: the working directory of each line, and the directory of each edit and command."""
+
+    def __init__(self) -> None:
+        self._lines: Counter[str] = Counter()
+        self._work: Counter[str] = Counter()
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Add a line."""
+        cwd = _folder(entry.get("cwd"))
+        self._lines[cwd] += 1
+        for block in blocks_of(as_dict(entry.get("message")).get("content")):
+            if block.get("type") == "tool_use":
+                self._work[_place_of(named(block.get("name"), ""), as_dict(block.get("input")), cwd)] += 1
+
+    def project(self) -> str:
+        """Return the project of most of the work, without any of most lines; the earliest of several, a home only if there is no other."""
+        lines, work = self._counted(self._lines), self._counted(self._work)
+        counts = {name: work[name] for name in (*lines, *work)} if any(work.values()) else lines
+        return max(counts, key=lambda name: counts[name], default="")
+
+    def _counted(self, places: Counter[str]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for place, times in places.items():
+            folder = place if Path(place).is_absolute() and work_tree_name(place) else self._known(place)
+            name = project_of_directory(folder)
+            if name and not _REDACTED.search(name):
+                counts[name] += times if _HOME.fullmatch(folder) is None else 0
+        return counts
+
+    def _known(self, place: str) -> str:
+        """Return the nearest working directory that a place is in; empty if it is in none."""
+        while place and place not in self._lines:
+            place = place.rpartition("/")[0]
+        return place
+
+
+def _folder(path: object) -> str:
+    plain = path.replace("\\", "/") if isinstance(path, str) and len(path) <= MAX_PATH_CHARS else ""
+    return plain.rstrip("/") or plain[:1]
+
+
+def _place_of(tool: str, given: dict[str, Any], cwd: str) -> str:
+    """Return the directory that a use of a tool works in; empty if it neither edits a file nor runs a command."""
+    if tool in _EDITS:
+        return _folder(given.get("file_path") or given.get("notebook_path")).rpartition("/")[0] or cwd
+    if not isinstance(command := given.get("command"), str):
+        return ""
+    words = command[:MAX_PATH_CHARS].split(maxsplit=2)
+    entered = words[1].strip("\"';&") if words[:1] == ["cd"] and len(words) > 1 else ""
+    return _folder(entered) if entered.startswith("/") else cwd
+
+
 @dataclass
 class _Session:
     """A session while it is read, with the tool uses still running."""
@@ -202,7 +255,7 @@ class _Session:
     agent: str
     records: int = 0
     cwd: str = ""
-    directories: Counter[str] = field(default_factory=Counter)
+    places: _Places = field(default_factory=_Places)
     started: str = ""
     now: str = ""
     said: str = ""
@@ -229,7 +282,7 @@ class _Session:
         self.started = self.started or self.now
         if isinstance(entry.get("cwd"), str) and entry["cwd"]:
             self.cwd = entry["cwd"]
-            self.directories[self.cwd] += 1
+        self.places.add(entry)
         entry = _message_of(entry)
         message = entry.get("message")
         if not isinstance(message, dict):
@@ -248,7 +301,7 @@ class _Session:
             self.closing, self.closed_at = self.report
         self._close()
         started = self.started or undated(0)
-        project = self.given_project or _project_of(self.directories) or "unnamed"
+        project = self.given_project or self.places.project() or "unnamed"
         outcome = overall(self.tasks)
         fields = {
             "build_id": f"{self.agent}-{self.key}"[:380],
@@ -417,16 +470,6 @@ def text_of(content: object) -> str:
     """Return the text of a message's content."""
     texts = (block.get("text") for block in blocks_of(content) if block.get("type") == "text")
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _project_of(directories: Counter[str]) -> str:
-    """Return the project of a session by the working directories of its lines: that of most lines, of a home only if there is no other."""
-    counts: Counter[str] = Counter()
-    for directory, times in directories.items():
-        name = project_of_directory(directory)
-        if name and not _REDACTED.search(name):
-            counts[name] += times if _HOME.fullmatch(directory) is None else 0
-    return max(counts, key=lambda name: counts[name], default="")
 
 
 def _message_of(entry: dict[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class _Hook:
 
     @property
     def project(self) -> str | None:
-        """The session's project: that of its first directory, in which its transcript is named too."""
+        """The project that the session asks for: that of its first directory."""
         began = self.log.last("began")
         if began is not None:
             return began.get("project") or None

@@ -400,6 +400,7 @@ def _more(memory: StoredMemory, names: _Names, now: str) -> dict[str, Any]:
         "sure": memory.confidence if memory.confidence < 1.0 else None,
         "used": memory.access_count or None,
         "commit": getattr(memory, "git_commit", None),
+        "kind": getattr(memory, "change_kind", None),
         "things": names.all_of("things", [entity.name for entity in memory.entities[:_MOST_THINGS]]),
         "recorded": recorded if recorded != memory.occurred_at[:10] else None,
         "tier": memory.privacy_tier if memory.privacy_tier != "public" else None,

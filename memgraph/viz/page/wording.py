@@ -67,7 +67,7 @@ def sentence_of(data: PageData) -> str:
     said = [f"{where} the agent stored {_count(kept, 'memory', 'memories')}{on_page}{among}."]
     if commits := sum(memory.source == "git" and memory.outcome == "positive" for memory in data.memories):
         are = _count(commits, "is a commit", "are commits")
-        said.append(f"{are}, shown with unknown outcome: a commit says only that it was made.")
+        said.append(f"{are}, shown without an outcome: a commit says only that it was made.")
     if len({memory.project_id for memory in data.memories}) > 1:
         return " ".join(said)  # a share over different kinds of work is meaningless
     by_name = {one.name: one for one in data.series}

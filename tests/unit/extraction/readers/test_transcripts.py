@@ -557,6 +557,31 @@ def test_the_project_is_the_directory_of_most_lines_and_no_home_or_mark(
     assert only_build(path).project_id == project
 
 
+def test_a_session_belongs_to_the_folder_in_which_most_of_its_work_was_done(path: Path, tmp_path: Path) -> None:
+    """Edits and commands are work; the place of the lines decides only where there is none, or as much in two."""
+    (tmp_path / "harbour" / ".git").mkdir(parents=True)
+    (tmp_path / "harbour" / "src").mkdir()
+    talk = [line("user", f"Never paint pier {n} green", n) for n in range(20)]
+    here = use("c0", "Bash", 20, command="ls")
+    edits = [use(f"e{n}", "Edit", 21 + n, file_path=f"/home/ada/till/src/cart{n}.py") for n in range(3)]
+    there = use("c1", "Bash", 30, command="npm test") | {"cwd": "/home/ada/till"}
+    # the client may put the shell back to where it began
+    gone = [use(f"g{n}", "Bash", 31 + n, command=f"cd {tmp_path}/harbour && make {n}") for n in range(2)]
+    aside = [use(f"a{n}", "Bash", 35 + n, command=f"cd /nowhere/scratch && make {n}") for n in range(3)]
+    inside = [use(f"i{n}", "Bash", 41 + n, command=f"cd {CWD}/web && make {n}") for n in range(3)]
+    written = [use(f"w{n}", "Write", 51 + n, file_path=f"{tmp_path}/harbour/src/b{n}.py") for n in range(2)]
+
+    def project(*entries: dict[str, Any]) -> str:
+        transcript(path, *talk, *entries)
+        (name,) = {only_build(path).project_id, TranscriptReader(path).project_id}
+        return name
+
+    assert project() == project(here, there) == project(here, *inside) == "shop"
+    assert project(here, *edits, there) == "till"
+    assert project(here, *gone) == project(here, *written) == "harbour"
+    assert project(*edits) == project(here, *aside) == "shop"  # nothing says that these are of another project
+
+
 def test_what_is_no_id_and_no_origin_is_passed_over(path: Path) -> None:
     odd = line("user", "Use tabs.", 1, uuid=[], origin={"kind": []})
     transcript(path, line("user", "Sum the cart.", 0), odd, use("t1", "Bash", 2, command="ls"), result("t1", "a", 3))

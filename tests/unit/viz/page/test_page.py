@@ -241,10 +241,10 @@ def test_the_sentence_says_how_failures_and_attempts_went(data):
     )
 
 
-def test_the_sentence_says_why_the_outcome_of_commits_is_unknown(data):
+def test_the_sentence_says_why_commits_have_no_outcome(data):
     (first, *others) = data.memories
     commit = first.model_copy(update={"source": "git", "outcome": "positive"})
-    why = " 1 is a commit, shown with unknown outcome: a commit says only that it was made."
+    why = " 1 is a commit, shown without an outcome: a commit says only that it was made."
     assert why in sentence_of(dataclasses.replace(data, memories=[commit, *others]))
     assert "commit" not in sentence_of(data)
 
