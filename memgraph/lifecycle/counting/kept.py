@@ -105,7 +105,8 @@ class Fact(NamedTuple):
             "files": [] if self.kind in {"file", "folder"} else _most(_paths(self.commits[-LATELY:])),
         }
         many, begun, ended = len(self.commits), in_words(first[:10]), in_words(last[:10])
-        of_fixes = ", a fix" if many == fixes == 1 else f", {fixes:,} of them {'a fix' if fixes == 1 else 'fixes'}"
+        of_fixes = ", " + ("which" if many == 1 else f"of which {fixes:,}") + " "
+        of_fixes += "is a fix or closes an issue" if fixes == 1 else "are fixes or close an issue"
         is_merge = self.commits[0].get("change_kind") == _MERGE
         counted = f"{many:,} {'merge' if is_merge else 'commit'}{'s' * (many > 1)}{of_fixes if fixes else ''}"
         text = f"{self.name} is {_OF_FACTS[self.kind].format(counted)}, "

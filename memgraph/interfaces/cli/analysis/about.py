@@ -32,8 +32,8 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     A file may have a former name, and a component is a folder; a person has a name or an e-mail; an issue or pull request is such as #12; a
     commit is the beginning of its hash, at least seven characters.
 
-    Counted are: what changes together with a file, its fixes, changes of it that were mended or taken back, and who knows it; whether a
-    test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
+    Counted are: what changes together with a file, its changes that are fixes or close an issue, those that were mended or taken back, and
+    who knows it; whether a test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
     of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
