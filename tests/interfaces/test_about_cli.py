@@ -90,7 +90,10 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
         "is the hash of 1 commit, on 2 February 2026; by Bob Ray; it changed lid.py\n"
         in run("about", "eeeeeeee").stdout
     )
-    assert "is the hash of 1 commit, which is a fix or closes an issue, on 1 February 2026; by Bob Ray" in run("about", "ddddddd").stdout
+    assert (
+        "is the hash of 1 commit, which is a fix or closes an issue, on 1 February 2026; by Bob Ray"
+        in run("about", "ddddddd").stdout
+    )
     assert "is the hash of 1 merge, on 3 February 2026; by Ann Smith" in run("about", "ffffffff").stdout
     for name in ("12", "2", "b@x.example"):
         assert f"nothing is known about {name}" in run("about", name).stderr
