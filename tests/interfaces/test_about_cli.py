@@ -64,6 +64,27 @@ def test_one_number_and_wording_counts_what_is_a_fix_or_closes_an_issue(run: Run
     assert [(row["fixes"], row["changes"]) for row in rows if row["file"] == "lid.py"] == [(3, 4)]
 
 
+def test_a_rule_has_one_confidence(run: Run, tmp_path: Path) -> None:
+    """As it was measured in the history, also where more commits change that and not the rule."""
+    log, all_of_it = tmp_path / "shop.log", (tmp_path / "shop.log").read_text()
+    head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-{:02} 12:00:00 +0000\n\n    Turn it\n\nM\tlid.py\nM\trim{}.py\n\n"
+    for many in (0, 25):
+        log.write_text("".join(head.format(f"{n:02}" * 20, n + 1, n) for n in reversed(range(many))) + all_of_it)
+        assert run("ingest", "git", log).exit_code == 0
+        assert run("sleep", "--phase", "counting").exit_code == 0
+        rules = {one["text"]: one for one in json.loads(run("learning", "--json").stdout)["rules"]}
+        kept = [one for one in json.loads(run("list", "--json", "--limit", "500").stdout) if one["content"] in rules]
+        assert {rules[one["content"]]["kind"] for one in kept} >= {"hot spot", "who knows"}
+        said = run("learning").stdout
+        for one in kept:
+            sure = json.loads(run("show", one["id"], "--json").stdout)["memory"]["confidence"]
+            assert sure == round(rules[one["content"]]["confidence"], 2)
+            assert f"{sure:.2f} {one['content']}" in said
+        recalled = run("recall", "change cup.py", "--format", "notes").stdout
+        assert "cup.py is a hot spot" in recalled
+        assert "uncertain" not in recalled  # its counts are true, however seldom the next change is a fix
+
+
 def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     head = "commit {}\n{}Author: {}\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\nM\tlid.py\n\n"
@@ -162,6 +183,11 @@ def test_of_what_a_person_knows_ten_rules_are_printed(run: Run, tmp_path: Path) 
 def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
     listed = json.loads(run("learning", "--json").stdout)["rules"]
     assert {one["subject"] for one in listed} == {"cup.py", "test_cup.py", "saucer.py"}
+    head = "Confidence (how often such rules were right about the last fifth of the history, else estimated from the counts), and rule:"
+    assert run("learning").stdout.splitlines()[0] == head
+    lines = run("about", "cup.py").stdout.splitlines()
+    assert lines[lines.index(head) + 1].startswith("0.90 Who changes cup.py")
+    assert head not in run("about", "ffffff1").stdout + run("about", "0000001").stdout
     checked = json.loads(run("learning", "--check", "--json").stdout)["kinds"]
     assert (checked["changes together"]["answered"], checked["changes together"]["right"]) == (4, 4)
     assert "changes together     4 of 4 questions answered, 100% right" in run("learning", "--check").stdout
