@@ -1,14 +1,15 @@
 // name: fixes_by_file
-// purpose: the files that commits mended most often, worst first: commits of the kind `fix`, and those that close an issue. A history
-//   has no failures of its own; failures_by_file counts those of builds. A file counts under each of its names: `memgraph learning` follows renames
+// purpose: the files that most commits changed that are fixes or close an issue, whatever their kind, worst first. A history has no failures
+//   of its own; failures_by_file counts those of builds. A file counts under each of its names apart: `memgraph about` and `learning` follow
+//   renames, and have other numbers for a file that was renamed
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: since TIMESTAMP = null: only commits from this time; null for all
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: file STRING: its name, as the history writes it
-// column: fixes INT64
+// column: fixes INT64: commits that are fixes or close an issue
 // column: changes INT64: commits that changed it
 // column: share DOUBLE: fixes divided by changes, from 0 to 1
-// column: last_at TIMESTAMP: the latest fix, by its author's date
+// column: last_at TIMESTAMP: the latest of these, by its author's date
 // example: memgraph query fixes_by_file --param project=shop
 MATCH (m:Memory)-[:CHANGED]->(f:File)
 WHERE NOT m.is_suppressed AND ($project = '' OR f.project_id = $project) AND (m.occurred_at >= $since OR $since IS NULL)

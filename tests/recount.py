@@ -30,6 +30,11 @@ _MONTHS = (
 )  # fmt: skip
 _MONTH = "(?:" + "|".join(_MONTHS) + ")"
 _DAY = rf"\d{{1,2}} {_MONTH} \d{{4}}"
+_RULE = re.compile(
+    r"(?:Who changes (?P<file>\S+) changes (?P<other>\S+) too: .*|(?P<who>.+) knows (?P<known>\S+): made .*|(?P<spot>\S+) is a hot spot: .*)"
+    rf"\b(?:on|of) (?P<day>{_DAY})\.$"
+)
+"""What is counted over commits, up to the day of the latest that counts."""
 _MANY = 8
 """With more buckets than this, the page compares the halves of their span."""
 
@@ -56,6 +61,11 @@ class Raw:
     kind: str
     attempts: Sequence[Attempt] = ()
     commits: Mapping[str, datetime] = field(default_factory=dict)
+    authors: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The commits that changed a file, by the last of the names that it had, oldest first."""
+    mending: frozenset[str] = frozenset()
+    """The commits whose title begins with "fix", or that name an issue that they fix or close."""
     reverts: Mapping[str, str] = field(default_factory=dict)
     """The reverting commit of each reverted one."""
     sittings: Mapping[str, datetime] = field(default_factory=dict)
@@ -126,18 +136,26 @@ def _trials(kind: str, tried: Iterable[tuple[str, int, bool, str]]) -> Raw:
 def read_git(paths: Sequence[Path]) -> Raw:
     """Read the output of ``git log``."""
     commits: dict[str, datetime] = {}
-    reverts, authors = {}, {}
+    reverts, authors, files, mending = {}, {}, {}, set()
     for path in paths:
         for block in re.split(r"(?m)^commit (?=[0-9a-f]{40})", path.read_text(errors="replace"))[1:]:
             sha = block[:40]
             (when,) = re.findall(r"(?m)^Date: +(.+)$", block)[:1]
             commits[sha] = datetime.strptime(when, "%a %b %d %H:%M:%S %Y %z").astimezone(UTC)
             (authors[sha],) = re.findall(r"(?m)^Author: +(.*?) *(?:<.*)?$", block)[:1]
+            files[sha] = re.findall(r"(?m)^([AMDR])\d*\t([^\t\n]+)(?:\t([^\t\n]+))?$", block)
+            if re.search(r"(?i)\n\n    fix(es|ed)?\b|\b(fix|close|resolve)(s|es|d|ed)?:? #\d", block):
+                mending.add(sha)
             for gone in re.findall(r"This reverts commit ([0-9a-f]{7,40})", block):
                 reverts[gone] = sha
     full = {gone: next((sha for sha in commits if sha.startswith(gone)), gone) for gone in reverts}
     sittings: list[list[str]] = []
+    changed: dict[str, list[str]] = defaultdict(list)
     for sha in reversed(commits):
+        for _, name, moved_to in files[sha]:
+            if moved_to:
+                changed[moved_to] = changed.pop(name, [])
+            changed[moved_to or name].append(sha)
         last = sittings[-1][-1] if sittings else sha
         is_near = authors[sha] == authors[last] and abs(commits[sha] - commits[last]) <= timedelta(hours=3)
         if sittings and is_near and len(sittings[-1]) < 20:
@@ -145,7 +163,9 @@ def read_git(paths: Sequence[Path]) -> Raw:
         else:
             sittings.append([sha])
     ends = {f"git-{one[0][:12]}": max(commits[sha] for sha in one) for one in sittings}
-    return Raw("git", commits=commits, reverts={full[gone]: sha for gone, sha in reverts.items()}, sittings=ends)
+    taken_back = {full[gone]: sha for gone, sha in reverts.items()}
+    told = {"authors": authors, "changed": changed, "mending": frozenset(mending), "reverts": taken_back}
+    return Raw("git", commits=commits, **told, sittings=ends)
 
 
 READERS = {"builds": read_builds, "tau": read_tau, "alfworld": read_alfworld, "git": read_git}
@@ -186,6 +206,14 @@ class Tally:
 def recount(raw: Raw, run: Run, folder: Path) -> Tally:
     """Compare everything that a store states with what its raw files say."""
     tally = Tally()
+    page = recount_page(tally, raw, run, folder)
+    _queries(tally, raw, run)
+    _generalisations(tally, raw, run, page)
+    return tally
+
+
+def recount_page(tally: Tally, raw: Raw, run: Run, folder: Path) -> dict[str, Any]:
+    """Compare what the page and the series state, and return the page's document."""
     run("viz", "page", folder / "page.html")
     text = (folder / "page.html").read_text()
     page = _document(text)
@@ -195,9 +223,7 @@ def recount(raw: Raw, run: Run, folder: Path) -> Tally:
         _memories(tally, name, page, of)
     _opening(tally, raw, text, page)
     _page(tally, raw, page)
-    _queries(tally, raw, run)
-    _generalisations(tally, raw, run, page)
-    return tally
+    return page
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -375,8 +401,13 @@ def _opening(tally: Tally, raw: Raw, text: str, page: Mapping[str, Any]) -> None
         tally.date("page: span", ends[0], _words(first))
         tally.date("page: span", ends[-1], _words(last))
     left = said.replace(span, "")
-    if found := re.search(r"In ([\d,]+) builds?", left):
-        tally.number(f"{where}, builds", _int(found[1]), len(raw.attempts or raw.sittings))
+    for what, all_of_them in (("build", raw.attempts), ("commit", raw.commits)):
+        found = re.search(rf"^([\d,]+) {what}s?\b", left)
+        tally.number(f"{where}, {what}s", _int(found[1]) if found else 0, len(all_of_them))
+        left = left.replace(found[0], "") if found else left
+    if found := re.search(r"([\d,]+) (?:is a commit|are commits)", left):
+        of_commits = sum(bool(more.get("commit")) for more in page["more"].values())
+        tally.number(f"{where}, memories of commits", _int(found[1]), of_commits)
         left = left.replace(found[0], "")
     kinds = Counter(one.kind for one in _memories_of(page))
     words = {"generalisation": kinds["generalisation"], "procedure": kinds["procedural"], "fact": kinds["fact"]}
@@ -422,7 +453,9 @@ def _page(tally: Tally, raw: Raw, page: Mapping[str, Any]) -> None:
 
     times = sorted([one.at for one in raw.attempts] or raw.commits.values())
     tally.date("page: start", begin.date(), times[0].date())
-    tally.date("page: end", at(page["end"]).date(), times[-1].date())
+    facts = [at(memory.added) for memory in _memories_of(page) if memory.kind == "fact"]  # what somebody typed
+    tally.date("page: end", at(page["end"]).date(), max([times[-1], *facts]).date())
+    _rules(tally, raw, page)
     failed: dict[str, list[datetime]] = defaultdict(list)
     for then, what in _failures(raw):
         failed[what].append(then)
@@ -455,6 +488,22 @@ def _page(tally: Tally, raw: Raw, page: Mapping[str, Any]) -> None:
         tally.number("page: builds that told an error", len(times), len(counted))
         for one, other in zip(sorted(times), counted, strict=False):
             tally.date("page: an error was told", one, other)
+
+
+def _rules(tally: Tally, raw: Raw, page: Mapping[str, Any]) -> None:
+    """Compare the dates of counted rules, in their text and under it, and over how many commits they were counted."""
+    for memory, text in zip(_memories_of(page), page["memories"]["text"], strict=True):
+        if not (one := _RULE.match(text)):
+            continue
+        where, of = f"page: {text[:60]}", raw.changed[one["file"] or one["known"] or one["spot"]]
+        by = {sha for sha in of if raw.authors[sha] == one["who"]}
+        hits = [sha for sha in of if sha in (raw.mending if one["spot"] else by or raw.changed[one["other"]])]
+        for many, changes in re.findall(r": (?:made )?([\d,]+) of (?:the|its) ([\d,]+) changes", text):
+            tally.number(f"{where}, hits", _int(many), len(hits))
+            tally.number(f"{where}, changes", _int(changes), len(of))
+        last = max((raw.commits[sha].date() for sha in hits), default=None)
+        tally.date(f"{where}, latest", _from_words(one["day"]), last)
+        tally.date(f"{where}, came", datetime.fromtimestamp(page["start"] / 1000 + memory.added, UTC).date(), last)
 
 
 def _told(raw: Raw, text: str) -> Sequence[datetime]:
@@ -544,7 +593,7 @@ def _has_tag(told: str, tag: str) -> bool:
 def _commits(tally: Tally, raw: Raw, run: Run) -> None:
     """Compare the dates of what was learned from commits, and of its end."""
     asked = (
-        "MATCH (m:Memory) WHERE m.git_commit IS NOT NULL RETURN m.git_commit AS sha, m.occurred_at AS at, "
+        "MATCH (m:Memory) WHERE m.git_commit <> '' RETURN m.git_commit AS sha, m.occurred_at AS at, "
         "m.invalid_at AS ended, m.invalidation_reason AS why"
     )
     for row in json.loads(run("query", "--cypher", asked, "--json")):
@@ -557,6 +606,11 @@ def _commits(tally: Tally, raw: Raw, run: Run) -> None:
     tally.number("builds: builds", len(rows), len(raw.sittings))
     for row in rows:
         tally.date(f"builds: {row['build']}", _stated(row["completed_at"]), raw.sittings.get(row["build"]))
+        tally.date(f"builds: {row['build']} outcome", row["outcome"], None)
+    for row in _rows(run, "lessons_by_build", "-p", "limit=100000"):
+        tally.date(f"lessons_by_build: {row['build']}", _stated(row["completed_at"]), raw.sittings.get(row["build"]))
+        tally.date(f"lessons_by_build: {row['build']} outcome", row["build_outcome"], None)
+    tally.number("builds: that succeeded", len(_rows(run, "builds", "-p", "outcome=success")), 0)
     for row in _rows(run, "sources_read"):
         tally.number("sources_read: records", row["records"], len(raw.commits))
     times = sorted(raw.sittings.values())
@@ -582,6 +636,8 @@ def _worded(tally: Tally, where: str, page: Mapping[str, Any], memory_id: str, t
 def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) -> None:
     for row in _rows(run, "generalisations", "-p", "limit=100000"):
         said, where = row["content"], f"generalisations: {row['content'][:60]}"
+        if raw.kind == "git" and _RULE.match(said):
+            continue  # compared on the page
         met, left = _evidence(raw, said, row["id"], run), re.sub("““([^“”]*)”", r"“\1", said)
         if met is None:
             tally.not_compared.append(f"{where} (all of it)")

@@ -15,7 +15,17 @@ from click.testing import CliRunner
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
-from tests.recount import Run, counted_of_tests, failing_tests, read_builds, read_reports, recount
+from tests.recount import (
+    Run,
+    Tally,
+    counted_of_tests,
+    failing_tests,
+    read_builds,
+    read_git,
+    read_reports,
+    recount,
+    recount_page,
+)
 
 WORK = {
     "src/bakery/oven.py": ("Heat the oven in two steps", "ValueError: the sensor answers {n} degrees for a cold oven"),
@@ -118,6 +128,55 @@ def test_a_figure_that_is_not_so_is_found(
         return wrong(text)
 
     assert recount(read_builds([logs]), falsified, tmp_path).different
+
+
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """Write a history of sixty commits by two persons, of which the last fixes come before a file is renamed, and read it."""
+    drawn, folder = random.Random(7), tmp_path_factory.mktemp("kitchen")
+    entries, at = [], datetime(2024, 1, 5, 9, tzinfo=UTC)
+    for number in range(60):
+        files = drawn.sample(["oven.py", "dough.py" if number < 50 else "paste.py", "README.md"], 2)
+        changed = "R100\tdough.py\tpaste.py\n" if number == 50 else "".join(f"M\t{file}\n" for file in files)
+        title = "Fix the pan" if number % 4 == 0 and number < 45 else f"Add tray {number}"
+        title += "\n\n    Closes #12" if number == 41 else ""
+        told = f"    The old one got too hot after {number} loaves, because no air reached it, so that the\n" * (
+            number % 3
+        )
+        told += "    baker burned both hands; now there is a gap below, and the air cools it from both sides." * (
+            number % 3 > 0
+        )
+        day = (at + timedelta(days=3 * number)).strftime("%a %b %d %H:%M:%S %Y +0000")
+        who = drawn.choice(["Ann Smith <a@x.example>", "Bob Ray <b@x.example>"])
+        head = f"commit {drawn.getrandbits(160):040x}\nAuthor: {who}\nDate:   {day}\n\n"
+        entries.append(f"{head}    {title}\n\n{told}\n\n{changed}\n")
+    log = folder / "kitchen.log"
+
+    def call(*args: object) -> str:
+        options = ["--home", str(folder / "store"), *map(str, args)]
+        env = {"MEMGRAPH_KEYS_HOME": str(folder / "keys"), "MEMGRAPH_WORKER": "off"}
+        result = CliRunner().invoke(
+            cli, options, prog_name="memgraph", obj=Settings(embedder=FakeEmbedder(64)), env=env
+        )
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    for many in (48, 60):
+        log.write_text("".join(reversed(entries[:many])))
+        call("ingest", "git", log, "--project", "kitchen")
+    call("sleep", "--phase", "counting")
+    return log, call
+
+
+def test_every_number_and_date_of_a_history_is_that_of_its_commits(kitchen: tuple[Path, Run], tmp_path: Path) -> None:
+    log, run = kitchen
+    tally = recount(read_git([log]), run, tmp_path)
+    assert tally.different == [], "\n".join(tally.lines())
+    assert (tally.numbers["page"], tally.dates["page"]) >= (10, 15), "\n".join(tally.lines())
+    assert [one for one in tally.not_compared if one.startswith("page:")] == []
+    run("remember", "Open the window first", "--project", "kitchen", "--fact")
+    recount_page(later := Tally(), read_git([log]), run, tmp_path)
+    assert later.different == []
 
 
 @pytest.fixture(scope="module")

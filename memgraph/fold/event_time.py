@@ -201,8 +201,8 @@ class Moments:
             fields = _changed_fields(event)
             known = self._known[payload.id]
             known.has_builds |= "evidence_build_ids" in fields
-            is_by_build = bool(commit.build_ends[place]) or (event.actor == "system" and known.has_builds)
-            is_text = not isinstance(payload, MemoryMerged) or not is_by_build
+            is_repeated = isinstance(payload, MemoryMerged) and event.actor == "system" and known.has_builds
+            is_text = not (is_repeated or commit.build_ends[place])  # a build repeats, moves, ends or restores it
             self._changed(payload.id, moment, is_content=not fields <= _NOT_CONTENT, is_text=is_text)
             if "valid_at" in fields:
                 self._known[payload.id].valid_at = event.content["changed"].get("valid_at", ALWAYS)

@@ -128,11 +128,12 @@ class Change(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A build's outcome, and the event that states it."""
+    """A build's outcome, the event that states it, and how many tasks it had: of a sitting, commits."""
 
     at: str
     outcome: str
     seq: int
+    tasks: int = 0
 
 
 @dataclass(slots=True)
@@ -624,7 +625,7 @@ class _Reading:
         while repeated and commit_id == event.commit_id:  # a build that told it twice
             life = repeated.pop()
             life.again = life.again[:-1]
-        build = Build(content["completed_at"], sys.intern(content["outcome"]), event.seq)
+        build = Build(content["completed_at"], sys.intern(content["outcome"]), event.seq, content["task_count"])
         self._history.builds[content["project_id"], sys.intern(content["build_id"])] = build
 
     def _note(self, event: Event, at: str, memory_id: str, kind: str, other: str | None = None) -> None:

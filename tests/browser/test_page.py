@@ -202,9 +202,7 @@ def test_it_says_what_it_shows(page):
     assert page.title() == TITLE
     assert page.locator("h1").text_content() == "What was learned in shop"
     opening = page.locator(".opening").text_content()
-    assert opening.startswith(
-        "From 2 January 2026 to 14 January 2026 the agent stored 7 memories, including 1 generalisation."
-    )
+    assert opening.startswith("From 2 January 2026 to 14 January 2026: 7 memories, including 1 generalisation.")
     assert int(page.locator("html").get_attribute("data-ready")) < 2_000
 
 
@@ -406,6 +404,24 @@ def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path)
     assert "House env_1" in page.locator("#details .content").text_content()
     assert "trials" not in "".join(page.locator("#details .state").all_text_contents())
     assert page.complaints == []
+
+
+def test_of_lessons_with_as_much_evidence_the_surest_comes_first(opened, tmp_path):
+    config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock("2026-02-01T09:00:00.000Z")) as store:
+        for day, (name, sure, many) in enumerate([("Sure", 0.9, 2), ("Often seen", 0.1, 3), ("Unsure", 0.2, 2)], 1):
+            events = [episode(f"{name} {number}", day) for number in range(many)]
+            ids = [one.id for one in store.insert_memories(events)]
+            lesson = {
+                "type": "semantic",
+                "content": f"{name} of it",
+                "confidence": sure,
+                "occurred_at": f"2026-01-{day:02d}",
+            }
+            store.insert_memory({**lesson, "project_id": "shop", "supporting_memory_ids": ids})
+        write_page(store, tmp_path / "lessons.html")
+    page = opened(file=tmp_path / "lessons.html")
+    assert page.locator("#results .words").all_text_contents() == ["Often seen of it", "Sure of it", "Unsure of it"]
 
 
 def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path):

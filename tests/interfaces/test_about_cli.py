@@ -39,11 +39,50 @@ def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
 def test_about_prints_what_is_counted_about_a_file(run: Run) -> None:
     said = run("about", "cup.py").stdout
     assert "Who changes cup.py changes test_cup.py too: so did 10 of the last 10 commits that changed cup.py" in said
-    assert "cup.py is a hot spot: 5 of its 10 changes were fixes" in said
+    assert (
+        "cup.py is a hot spot: 5 of its 10 changes were fixes or closed an issue, 5 of the last 10; the latest of these was on 18 January 2026."
+        in said
+    )
     assert "Ann Smith knows cup.py: made 10 of the 10 changes to it by people" in said
     document = json.loads(run("about", "cup.py", "--json").stdout)
     assert {one["kind"] for one in document["rules"]} == {"changes together", "hot spot", "who knows"}
     assert all(one["support"] <= one["occasions"] == 10 for one in document["rules"])
+
+
+def test_one_number_and_wording_counts_what_is_a_fix_or_closes_an_issue(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "shop.log"
+    head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\nM\tlid.py\n\n"
+    titles = ["Fix the knob", "Add a knob\n\n    Fixes #4", "Add a rim\n\n    Fixes #5", "Add a seal"]
+    log.write_text("".join(head.format(f"{n}" * 40, 9 - n, one) for n, one in enumerate(titles)) + log.read_text())
+    assert run("ingest", "git", log).exit_code == 0
+    assert run("sleep").exit_code == 0
+    spot = "lid.py is a hot spot: 3 of its 4 changes were fixes or closed an issue, 3 of the last 4; the latest of these was on 9 February 2026."
+    for said in (run("about", "lid.py").stdout, run("learning").stdout, run("search", "lid.py hot spot").stdout):
+        assert spot in said
+    assert "changed by 4 commits, of which 3 are fixes or close an issue" in run("about", "lid.py").stdout
+    rows = json.loads(run("query", "fixes_by_file", "--json").stdout)
+    assert [(row["fixes"], row["changes"]) for row in rows if row["file"] == "lid.py"] == [(3, 4)]
+
+
+def test_a_rule_has_one_confidence(run: Run, tmp_path: Path) -> None:
+    """As it was measured in the history, also where more commits change that and not the rule."""
+    log, all_of_it = tmp_path / "shop.log", (tmp_path / "shop.log").read_text()
+    head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-{:02} 12:00:00 +0000\n\n    Turn it\n\nM\tlid.py\nM\trim{}.py\n\n"
+    for many in (0, 25):
+        log.write_text("".join(head.format(f"{n:02}" * 20, n + 1, n) for n in reversed(range(many))) + all_of_it)
+        assert run("ingest", "git", log).exit_code == 0
+        assert run("sleep", "--phase", "counting").exit_code == 0
+        rules = {one["text"]: one for one in json.loads(run("learning", "--json").stdout)["rules"]}
+        kept = [one for one in json.loads(run("list", "--json", "--limit", "500").stdout) if one["content"] in rules]
+        assert {rules[one["content"]]["kind"] for one in kept} >= {"hot spot", "who knows"}
+        said = run("learning").stdout
+        for one in kept:
+            sure = json.loads(run("show", one["id"], "--json").stdout)["memory"]["confidence"]
+            assert sure == round(rules[one["content"]]["confidence"], 2)
+            assert f"{sure:.2f} {one['content']}" in said
+        recalled = run("recall", "change cup.py", "--format", "notes").stdout
+        assert "cup.py is a hot spot" in recalled
+        assert "uncertain" not in recalled  # its counts are true, however seldom the next change is a fix
 
 
 def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(run: Run, tmp_path: Path) -> None:
@@ -58,21 +97,24 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
     assert run("ingest", "git", log).exit_code == 0
     said = run("about", "ann smith").stdout
     assert (
-        "Ann Smith is a person: without merges, 20 commits, 5 of them fixes, from 1 January 2026 to 20 January 2026"
+        "Ann Smith is a person: without merges, 20 commits, of which 5 are fixes or close an issue, from 1 January 2026 to 20 January 2026"
         in said
     )
     assert "Ann Smith knows saucer.py: made 10 of the 10 changes" in said
     for name in ("#7", "7", "GH-7"):
         (line, *_) = run("about", name).stdout.splitlines()
         assert line == (
-            "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, 1 of them a fix, "
+            "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, of which 1 is a fix or closes an issue, "
             "from 1 February 2026 to 2 February 2026; by Bob Ray; they changed lid.py"
         )
     assert (
         "is the hash of 1 commit, on 2 February 2026; by Bob Ray; it changed lid.py\n"
         in run("about", "eeeeeeee").stdout
     )
-    assert "is the hash of 1 commit, a fix, on 1 February 2026; by Bob Ray" in run("about", "ddddddd").stdout
+    assert (
+        "is the hash of 1 commit, which is a fix or closes an issue, on 1 February 2026; by Bob Ray"
+        in run("about", "ddddddd").stdout
+    )
     assert "is the hash of 1 merge, on 3 February 2026; by Ann Smith" in run("about", "ffffffff").stdout
     for name in ("12", "2", "b@x.example"):
         assert f"nothing is known about {name}" in run("about", name).stderr
@@ -141,6 +183,11 @@ def test_of_what_a_person_knows_ten_rules_are_printed(run: Run, tmp_path: Path) 
 def test_learning_lists_all_rules_and_checks_them(run: Run) -> None:
     listed = json.loads(run("learning", "--json").stdout)["rules"]
     assert {one["subject"] for one in listed} == {"cup.py", "test_cup.py", "saucer.py"}
+    head = "Confidence (how often such rules were right about the last fifth of the history, else estimated from the counts), and rule:"
+    assert run("learning").stdout.splitlines()[0] == head
+    lines = run("about", "cup.py").stdout.splitlines()
+    assert lines[lines.index(head) + 1].startswith("0.90 Who changes cup.py")
+    assert head not in run("about", "ffffff1").stdout + run("about", "0000001").stdout
     checked = json.loads(run("learning", "--check", "--json").stdout)["kinds"]
     assert (checked["changes together"]["answered"], checked["changes together"]["right"]) == (4, 4)
     assert "changes together     4 of 4 questions answered, 100% right" in run("learning", "--check").stdout

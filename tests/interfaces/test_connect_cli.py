@@ -250,6 +250,22 @@ def test_all_agents_are_listed_with_where_they_were_found(run: Any, home: Path, 
     assert "codex        not connected; found: " in run("connect").stdout
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "opencode", "cursor"])
+def test_an_agent_is_not_found_by_what_connecting_wrote(
+    run: Any, isolated_environment: Path, monkeypatch: Any, agent: str
+) -> None:
+    monkeypatch.setenv("PATH", str(isolated_environment))
+    assert run("connect", agent).exit_code == 0
+    (line,) = (one for one in run("connect").stdout.splitlines() if one.startswith(agent) and ";" in one)
+    assert line.split(maxsplit=1)[1].endswith("; not found")
+    found = {one["name"]: one for one in json.loads(run("connect", "--json").stdout)}
+    folder = Path(next(iter(found[agent]["written"])))
+    while folder.parent not in (isolated_environment, isolated_environment / ".config"):
+        folder = folder.parent
+    (folder / "history.jsonl").touch()
+    assert {one["name"]: one["folder"] for one in json.loads(run("connect", "--json").stdout)}[agent] == str(folder)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -178,6 +178,10 @@ export class Memories {
     return this.page.more[i] ?? {};
   }
 
+  sure(i) {
+    return this.more(i).sure ?? 1;
+  }
+
   id(i) {
     return this.page.memories.id.slice(8 * i, 8 * i + 8);
   }

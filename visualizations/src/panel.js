@@ -19,7 +19,7 @@ export class Panel {
     this.failures = new Failures(context);
     this.whole = new Set(); // lists that are shown whole
     this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] === 1 || memories.type[i] === 2);
-    this.lessons.sort((a, b) => this.weight(b) - this.weight(a) || memories.added[b] - memories.added[a]);
+    this.lessons.sort((a, b) => this.weight(b) - this.weight(a) || memories.sure(b) - memories.sure(a) || memories.added[b] - memories.added[a]);
     byId("search").addEventListener("submit", (event) => event.preventDefault());
     byId("words").addEventListener("input", (event) => {
       clearTimeout(this.waiting);

@@ -31,7 +31,7 @@ from memgraph.lifecycle.counting.records import (
     Outcome,
     Record,
 )
-from memgraph.lifecycle.episodes import LEAST_BUILDS, confidence_of, shared_context
+from memgraph.lifecycle.episodes import shared_context
 from memgraph.lifecycle.reconcile import NOT_COUNTED, Known, Lesson, invalidated, reconcile
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, carry_out, commits_of, last_run, never
 from memgraph.model.build import event_id
@@ -53,6 +53,8 @@ LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 """Confidence from which a rule that foretells something is kept as a memory; `rules_of` gives the others, too."""
 MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5, RETURNS: 10, FLAKY: 10}
 _MOST_LINKED = 10
+_DIGITS = 2
+"""Of a confidence that is kept, as many as `learning` prints, so that not every new commit changes all rules."""
 _FIXES, _MERGE, _HISTORIES = "fix", "merge", ("git", "gitlog")
 _DOCUMENTS = (".md", ".rst", ".adoc")
 """Endings of files with which no code changes."""
@@ -105,7 +107,8 @@ class Fact(NamedTuple):
             "files": [] if self.kind in {"file", "folder"} else _most(_paths(self.commits[-LATELY:])),
         }
         many, begun, ended = len(self.commits), in_words(first[:10]), in_words(last[:10])
-        of_fixes = ", a fix" if many == fixes == 1 else f", {fixes:,} of them {'a fix' if fixes == 1 else 'fixes'}"
+        of_fixes = ", " + ("which" if many == 1 else f"of which {fixes:,}") + " "
+        of_fixes += "is a fix or closes an issue" if fixes == 1 else "are fixes or close an issue"
         is_merge = self.commits[0].get("change_kind") == _MERGE
         counted = f"{many:,} {'merge' if is_merge else 'commit'}{'s' * (many > 1)}{of_fixes if fixes else ''}"
         text = f"{self.name} is {_OF_FACTS[self.kind].format(counted)}, "
@@ -241,7 +244,9 @@ def _planned(project: str, runs: Sequence[Row], view: View) -> Plan[CountingRepo
         lesson = _lesson(project, rule, [rows[one] for one in rule.evidence])
         of = touchable.pop(memory_id := source_id(lesson.key, 0), None)
         is_new = memory_id not in known and memory_id not in reader.rejected()
-        if is_new or (of and (of.row["content"] != rule.text or "invalid_at" in of.row)):
+        stated = (rule.text, lesson.fields["confidence"])
+        is_same = of and (of.row["content"], of.row.get("confidence", 1.0)) == stated and "invalid_at" not in of.row
+        if is_new or (of and not is_same):
             wanted.append(replace(lesson, of=of))
     found = reconcile(view, wanted, touchable.values(), lapse=partial(invalidated, view.now, reason=NOT_COUNTED))
     report = CountingReport(created=len(found.made), updated=len(found.grown), ended=len(found.lapsed))
@@ -261,7 +266,7 @@ def _strongest(rules: Sequence[Counted]) -> list[Counted]:
 def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
     fields = {
         "content": rule.text,
-        "confidence": _certainty(rule),
+        "confidence": round(rule.confidence, _DIGITS),
         "category": rule.kind,
         "pattern": rule.text,
         "entities": _entities(rule),
@@ -278,11 +283,6 @@ def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
 def _is_as_counted(row: Row) -> bool:
     """Return whether a rule still has the text that counting gave it, so that counting may change it."""
     return bool(row["content"] == row.get("pattern")) and not row.get("is_pinned")
-
-
-def _certainty(rule: Counted) -> float:
-    """Return the confidence of a rule's memory: of one that foretells how often it is right, else by the number of hits that it reports."""
-    return rule.confidence if rule.kind in LEAST_CONFIDENCE else confidence_of(max(rule.support, LEAST_BUILDS))
 
 
 def _entities(rule: Counted) -> list[Entity]:

@@ -29,7 +29,7 @@ class FileChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A commit. `person` is "" for a machine, and for a merge; `mends` and `reverts` are shas that its message names, whole or abbreviated, never guessed."""
+    """A commit. `person` is "" for a machine, and for a merge; `is_fix`: it is a fix, or closes an issue. `mends` and `reverts` are shas that its message names, whole or abbreviated, never guessed."""
 
     id: str
     sha: str
@@ -70,7 +70,7 @@ OF_TESTS = frozenset({RETURNS, FLAKY})
 
 TEMPLATES = {
     TOGETHER: "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits that changed {subject} and 1 to 19 other files, the latest on {last}.",
-    HOT_SPOT: "{subject} is a hot spot: {support} of its {occasions} changes were fixes, {recent} of the last {tries}; the latest fix was on {last}.",
+    HOT_SPOT: "{subject} is a hot spot: {support} of its {occasions} changes were fixes or closed an issue, {recent} of the last {tries}; the latest of these was on {last}.",
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",
     KNOWS: "{object} knows {subject}: made {support} of the {occasions} changes to it by people, {recent} of the last {tries}; the latest is of {last}.",

@@ -17,7 +17,7 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.results.learning import WORK_ORDER_SOURCE
+from memgraph.model.results.learning import COUNTING_SOURCE, WORK_ORDER_SOURCE
 from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
     DECIDED,
@@ -160,7 +160,8 @@ def _knowledge(memory: StoredSemanticMemory) -> Note:
     remarks = [*(["said by the user"] if content != memory.content else []), *([place] if place else [])]
     said = stated(text)
     if not _is_directive(memory, said):
-        doubt = ["uncertain"] if memory.confidence < _DOUBTED else []
+        is_doubted = memory.confidence < _DOUBTED and memory.source != COUNTING_SOURCE  # what was counted is so
+        doubt = ["uncertain"] if is_doubted else []
         return Note(memory, "known", "Fact", text, [*doubt, *remarks])
     return Note(memory, "avoid" if said.casefold().startswith(_FORBIDS) else "do", "Rule", text, remarks)
 

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.fold.history import KINDS, History, Life, is_undated, task_of_build, type_of
+from memgraph.fold.history import KINDS, History, Life, is_attempt, is_undated, task_of_build, type_of
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.episodes import is_trial
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
@@ -53,9 +53,10 @@ class PageData:
 
     `memories` are in the order of their coming; `kept` counts by kind those that may be shown, of which the page has those that
     `chosen_ids` chooses. `hidden` counts those left out because they are suppressed, sensitive or private, `shortened` those whose text
-    was shortened, `undrawn_recalls` the selected recalls that are dated while the trials are not. The span (`first`, `last`) is empty if
-    there is nothing to show; after `happened` there are only recalls and changes of memories. `is_of_tasks`: all failures are tasks, identified by build names. `others` are projects that are not shown,
-    because they have no common time axis with the one that is.
+    was shortened, `undrawn_recalls` the selected recalls that are dated while the trials are not. The span (`first`, `happened`) is that of
+    all but stated facts, if there is anything else, and empty if there is nothing to show; up to `last` there are recalls, facts and
+    changes of memories. `builds` are those with an outcome of their own, `commits` those that were read. `is_of_tasks`: all failures are
+    tasks, identified by build names. `others` are projects that are not shown, because they have no common time axis with the one that is.
     """
 
     document: dict[str, Any]
@@ -65,9 +66,10 @@ class PageData:
     hidden: int
     shortened: int
     first: str
-    last: str
     happened: str
+    last: str
     builds: int = 0
+    commits: int = 0
     undrawn_recalls: int = 0
     is_of_tasks: bool = False
     others: Sequence[str] = ()
@@ -127,7 +129,8 @@ def page_data(
     def is_selected(project: str | None, at: str) -> bool:
         return project_id in (None, project) and since_then <= at <= until_then
 
-    builds = [build.at for (project, _), build in history.builds.items() if is_selected(project, build.at)]
+    done_in = {key: build for key, build in history.builds.items() if is_selected(key[0], build.at)}
+    builds = [build.at for build in done_in.values()]
     recalls = [one.at for one in history.recalls.values() if is_selected(one.project_id, one.at)]
     is_dated = not all(is_undated(line.added) for line in lines.values())
     done = [*builds, *recalls] if is_dated else builds
@@ -143,9 +146,15 @@ def page_data(
     document["failing"] = _failing(scope, series, memories, times)
     is_of_tasks = bool(scope.failures) and all(failure.which.is_task for failure in scope.failures)
     again = (at for one in lines for at in history.lives[one].again if at <= until_then)
-    happened = max([*(line.added for line in lines.values()), *builds, *again], default="")
-    shown_to = (times.first, times.last, happened, len(builds), 0 if is_dated else len(recalls), is_of_tasks, others)
-    return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
+    found = [line.added for one, line in lines.items() if history.lives[one].kind != "fact"]
+    span = [*found, *builds, *again] or [line.added for line in lines.values()]
+    attempts = sum(is_attempt(name) for _, name in done_in)
+    commits = sum(build.tasks for (_, name), build in done_in.items() if not is_attempt(name))
+    shown_to = (min(span, default=""), max(span, default=""), times.last, attempts, commits)
+    undrawn = 0 if is_dated else len(recalls)
+    return PageData(
+        document, memories, series, kept, hidden, shortened, *shown_to, undrawn, is_of_tasks, others, **asked
+    )
 
 
 def chosen_ids(store: AgentMemoryStore, ids: Sequence[str], limit: int | None) -> list[str]:

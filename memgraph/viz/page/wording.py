@@ -46,14 +46,16 @@ def span_of(data: PageData) -> str:
 
 
 def sentence_of(data: PageData) -> str:
-    """Return what the agent learned, in one to four sentences."""
+    """Return what was learned, of what, in one to four sentences."""
     if not data.memories:
         return f"There are no memories{' that may be shown' if data.hidden else ''}{_choice_of(data)}."
     kept = sum(data.kept.values())
     on_page = "" if kept == len(data.memories) else f" ({len(data.memories):,} of them are on this page)"
     span = span_of(data)
     when = f"over {span}" if data.document["undated"] else (f"from {span}" if " to " in span else f"on {span}")
-    where = f"In {_count(data.builds, 'build')} {when}" if data.builds else f"{when[0].upper()}{when[1:]}"
+    units = (("build", data.builds), ("commit", data.commits))
+    done = " and ".join(_count(many, unit) for unit, many in units if many)
+    where = f"{done} {when}" if done else f"{when[0].upper()}{when[1:]}"
     made = [
         _count(many, one, several)
         for kind, one, several in (
@@ -64,7 +66,7 @@ def sentence_of(data: PageData) -> str:
         if (many := data.kept[kind])
     ]
     among = f", including {enumerated(made)}" if made else ""
-    said = [f"{where} the agent stored {_count(kept, 'memory', 'memories')}{on_page}{among}."]
+    said = [f"{where}: {_count(kept, 'memory', 'memories')}{on_page}{among}."]
     if commits := sum(memory.source == "git" and memory.outcome == "positive" for memory in data.memories):
         are = _count(commits, "is a commit", "are commits")
         said.append(f"{are}, shown without an outcome: a commit says only that it was made.")

@@ -182,6 +182,14 @@ def test_a_distilled_memory_is_not_earlier_than_a_users_change_of_its_sources(ti
     assert timed.of_last() == said
 
 
+def test_a_move_or_end_of_a_source_by_a_build_does_not_date_what_was_distilled(timed: TimedStore) -> None:
+    timed.built("build of 2024", "2024-05-02T00:00:00.000Z", revised(timed.early, files_involved=["new.py"]))
+    timed.built("build of 2025", "2025-05-02T00:00:00.000Z", revised(timed.early, invalid_at="2025-05-02T00:00:00Z"))
+    fields = {"id": str(uuid4()), "content": "it fails", "occurred_at": EARLY, "supporting_memory_ids": [timed.early]}
+    timed.by_itself(SemanticMemory(**fields))
+    assert timed.of_last() == EARLY
+
+
 def test_a_replacement_with_the_same_evidence_dates_from_its_creation(timed: TimedStore) -> None:
     episode = timed.seen_each_year(2018, 2022)
     early, late = (timed.lesson(episode, *years, id=str(uuid4())) for years in ((2018, 2019, 2020), (2018, 2019, 2021)))

@@ -16,7 +16,7 @@ def test_a_rule_that_was_remembered_is_counted_as_a_fact(tmp_path: Path) -> None
     with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock("2026-03-01T09:00:00.000Z")) as store:
         MemoryCommands(store).remember("Deploy on Tuesdays only", project_id="shop")
         data = page_data(store)
-        assert sentence_of(data) == "On 1 March 2026 the agent stored 1 memory, including 1 fact."
+        assert sentence_of(data) == "On 1 March 2026: 1 memory, including 1 fact."
         assert data.document["types"][int(data.document["memories"]["type"])] == "fact"
         assert data.document["outcomes"][int(data.document["memories"]["outcome"])] == "unknown"
         found = {one.name: one for one in learning_series(store)}
@@ -36,5 +36,5 @@ def test_a_rule_that_was_remembered_is_counted_as_a_fact(tmp_path: Path) -> None
         }
         store.insert_memory(made)
         assert sentence_of(page_data(store)) == (
-            "On 1 March 2026 the agent stored 3 memories, including 1 generalisation and 1 fact."
+            "On 1 March 2026: 3 memories, including 1 generalisation and 1 fact."
         )

@@ -68,7 +68,7 @@ class Standing(Model):
     Attributes
     ----------
     binary, folder : str or None
-        Where it was found.
+        Where it was found; the directory only if something is in it that connecting did not write.
     written, merged : list of str
         All files that are written, or, of a dry run, those that would be; those of the user's that entries are merged into.
     changed, edited, extra, in_the_way : list of str
@@ -222,6 +222,13 @@ def _compared(connector: Connector, receipt: Receipt | None) -> Standing:
     return _standing(connector, receipt, parts, missing, () if find_spec("mcp") else (MCP_EXTRA,))
 
 
+def _is_made(folder: Path, receipt: Receipt | None) -> bool:
+    """Return whether connecting made a directory and all that is in it."""
+    if receipt is None or str(folder) not in receipt.folders:
+        return False
+    return {*receipt.folders, *receipt.files, *receipt.merged}.issuperset(map(str, folder.iterdir()))
+
+
 def _standing(
     connector: Connector,
     receipt: Receipt | None,
@@ -246,7 +253,7 @@ def _standing(
         title=connector.title,
         state=state,
         binary=binary,
-        folder=str(folder) if folder.is_dir() else None,
+        folder=str(folder) if folder.is_dir() and not _is_made(folder, receipt) else None,
         home=(receipt.options.home or None) if receipt else None,
         answer_orders=receipt.options.answer_orders if receipt else False,
         written=[part.path for part in parts if part.state in {"missing", "outdated", "edited", "current"}]

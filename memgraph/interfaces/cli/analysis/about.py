@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memgraph.ports import Row
     from memgraph.store.query import Reader
 
+_HEAD = "Confidence (how often such rules were right about the last fifth of the history, else estimated from the counts), and rule:"
 _ALL, _OF_ONE = 1_000, 10
 """Maximum numbers of lines: of rules about a name, and of what a person knows, or of files of one name."""
 
@@ -32,8 +33,8 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     A file may have a former name, and a component is a folder; a person has a name or an e-mail; an issue or pull request is such as #12; a
     commit is the beginning of its hash, at least seven characters.
 
-    Counted are: what changes together with a file, its fixes, changes of it that were mended or taken back, and who knows it; whether a
-    test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
+    Counted are: what changes together with a file, its changes that are fixes or close an issue, those that were mended or taken back, and
+    who knows it; whether a test is flaky, or returns as a failure. Before each rule stands its confidence: how often such rules were right about the last fifth
     of the same history, where enough were asked.
     """
     from memgraph.lifecycle.counting.counting import about as chosen
@@ -69,7 +70,7 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     lines = [line for fact in told for line in (plain(fact["text"]), *(f"  {plain(one)}" for one in fact["latest"]))]
     document = {"name": name, "facts": told, "rules": [_document(rule) for rule in (*known, *of_persons)]}
     more = [f"… and {len(of_persons) - _OF_ONE:,} more"] if len(of_persons) > _OF_ONE else []
-    emit(settings, document, [*lines, *map(_line, known), *map(_line, of_persons[:_OF_ONE]), *more])
+    emit(settings, document, [*lines, *_lines([*known, *of_persons[:_OF_ONE]]), *more])
 
 
 def _person(reader: Reader, project: str, name: str) -> str:
@@ -112,7 +113,7 @@ def learning(settings: Settings, project: str | None, *, check: bool) -> None:
         records = records_of(memory.store.reader, *_project(memory, project))
     if not check:
         rules = rules_of(records)
-        emit(settings, {"rules": [_document(rule) for rule in rules]}, [_line(rule) for rule in rules])
+        emit(settings, {"rules": [_document(rule) for rule in rules]}, _lines(rules))
         return
     held = checked(records)
     document = {
@@ -157,5 +158,6 @@ def _document(rule: Counted) -> dict[str, Any]:
     return rule._asdict() | {"text": rule.text, **times}
 
 
-def _line(rule: Counted) -> str:
-    return plain(f"{rule.confidence:.2f}  {rule.text}")
+def _lines(rules: Iterable[Counted]) -> list[str]:
+    said = [plain(f"{rule.confidence:.2f} {rule.text}") for rule in rules]
+    return [_HEAD, *said] if said else []

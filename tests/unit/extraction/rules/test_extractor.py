@@ -138,7 +138,6 @@ def test_a_revert_says_what_it_undid_and_why() -> None:
             "description": 'Revert "Cache cart totals (#12)"',
             "output": f"This reverts commit {undone}.\n\n{WHY}",
             "reverts": undone,
-            "undone_subject": "Cache cart totals (#12)",
             "kind": "revert",
             "occurred_at": "2026-03-01T09:30:00Z",
         }
@@ -229,6 +228,11 @@ def test_what_the_user_said_is_an_instruction_a_correction_or_a_procedure() -> N
     assert isinstance(procedure, ProceduralMemory)
     assert procedure.steps == ["Stop the worker", "Run the migration", "Start the worker"]
     assert kept["procedure"].key == "user@2026-03-01T10:20:00.000Z#1:procedure"
+
+
+def test_what_an_agent_said_before_makes_no_instruction_of_an_order_for_once() -> None:
+    said = {"timestamp": "2026-03-01T10:10:00Z", "action": "improve", "context": "You should always test the pier."}
+    assert set(found(log(said=[said]))) == {"intervention"}
 
 
 def test_a_task_that_states_steps_becomes_a_procedure() -> None:

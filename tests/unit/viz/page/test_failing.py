@@ -61,7 +61,7 @@ def test_a_group_is_named_when_its_generalisation_is_there(data: PageData) -> No
 
 def test_the_sentence_names_the_trials(data: PageData) -> None:
     assert sentence_of(data) == (
-        "In 21 builds over trials 0 to 2 the agent stored 8 memories, including 1 generalisation. "
+        "21 builds over trials 0 to 2: 8 memories, including 1 generalisation. "
         "Attempts that succeeded rose from 14\u00a0% (of 7) in trial 0 to 71\u00a0% (of 7) in trial 2. "
         "Of the 6 tasks known to fail, 3 failed again in trial 1 and 2 in trial 2."
     )
@@ -158,5 +158,5 @@ def test_sittings_are_no_attempts_and_builds_after_the_last_memory_count(
     assert left_out_of(mixed)[0].endswith("Choose another project with --project: shop.")
     assert mixed.document["undated"]
     assert rate.points == ()
-    assert sentence_of(shop) == "In 2 builds from 2 February 2026 to 4 February 2026 the agent stored 1 memory."
+    assert sentence_of(shop) == "2 commits from 2 February 2026 to 4 February 2026: 1 memory."
     assert shop.document["failing"] is None

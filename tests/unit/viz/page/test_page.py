@@ -221,7 +221,7 @@ def test_a_project_that_is_not_there_and_a_single_memory(store):
     single = page_data(store, until="2026-01-02")
     assert len(single.memories) == 1
     assert single.document["end"] > 0
-    assert sentence_of(single) == "On 2 January 2026 the agent stored 1 memory."
+    assert sentence_of(single) == "On 2 January 2026: 1 memory."
 
 
 def test_the_sentence_says_how_failures_and_attempts_went(data):
