@@ -22,7 +22,7 @@ Learned = Callable[..., list[str]]
 
 CORPUS = Path(__file__).parents[1] / "fixtures" / "spoken"
 OF_USERS = (*(f"{LEADS[kind]}: " for kind in ("instruction", "statement", "correction", "intervention")), "The user ")
-LOST = {"g12", "g21", "g24", "g33", "g35"}
+LOST = {"g12", "g24", "g33", "g35"}
 """Genuine rules that are missed: one follows a pasted mail whose end cannot be recognised, the others do not say that they will hold."""
 
 
@@ -232,11 +232,11 @@ class TestWhatTheUserSaid:
         session.user("Add a discount code to the checkout page.")
         session.run("ls src")
         session.queued(RULE, commandMode="prompt")
-        session.queued([{"type": "text", "text": "Always deploy from the release branch."}], commandMode="prompt")
+        session.queued([{"type": "text", "text": "We deploy from the release branch."}], commandMode="prompt")
         session.queued("Always restart the worker.", commandMode="task-notification")
         session.queued("Never open the tray.", commandMode="prompt", origin={"kind": "channel"})
         session.run("ls")
-        assert sorted(learned(session)) == ["Instruction by the user: Always deploy from the release branch.", KEPT]
+        assert sorted(learned(session)) == [KEPT, "The user said: We deploy from the release branch."]
 
     def test_a_request_behind_the_preamble_of_an_ide_is_read(self, learned: Learned) -> None:
         session = Codex(source="vscode")
@@ -298,9 +298,9 @@ class TestWhatTheUserSaid:
         session.add("system", None, subtype="compact_boundary", content="Conversation compacted")
         session.user(f"The conversation so far: {RULE} Never use tabs.", isCompactSummary=True)
         session.entries += session.entries[:2]
-        session.user("Always deploy from the release branch.", None)
+        session.user("We deploy from the release branch.", None)
         session.run("ls")
-        assert sorted(learned(session)) == ["Instruction by the user: Always deploy from the release branch.", KEPT]
+        assert sorted(learned(session)) == [KEPT, "The user said: We deploy from the release branch."]
 
     def test_a_chosen_answer_is_a_record_with_its_question(
         self, learned: Learned, memgraph: Callable[..., Any]

@@ -11,8 +11,7 @@ from memgraph.extraction.error_text import error_lines, failure_fingerprint, fir
 from memgraph.extraction.readers.commits import bare, kind_of, merged_request, without_kind
 from memgraph.extraction.rules.findings import LEAST_WORDS, Finding, composed, placed, prose_of, quoted_task
 from memgraph.extraction.rules.sessions import from_session, from_trial
-from memgraph.extraction.rules.user import statements_in
-from memgraph.extraction.statements import is_correction, steps_in
+from memgraph.extraction.statements import is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import ActionStep, EpisodicMemory
@@ -208,9 +207,9 @@ def _from_intervention(said: UserIntervention, place: str) -> Iterator[Finding]:
     kind, salience, reason = "intervention", 5.0, "the user stepped in"
     if steps := steps_in(said.action) or steps_in(said.context):
         kind, salience, text, reason = "procedure", 9.2, said.action, "the user stated the steps"
-    elif any(one.kind == "instruction" for one in statements_in(said.action)):
+    elif is_instruction(text):
         kind, salience, reason = "instruction", 9.3, "the user gave an instruction"
-    elif is_correction(said.action):
+    elif is_correction(text):
         kind, salience, reason = "correction", 9.4, "the user corrected"
     yield Finding(kind, salience, f"{place}:{kind}", text, reason, said=said, steps=steps)
 

@@ -24,7 +24,7 @@ from memgraph.extraction.error_text import (
     task_fingerprint,
 )
 from memgraph.extraction.readers.trials import changes_nothing
-from memgraph.extraction.rules.findings import Finding, placed
+from memgraph.extraction.rules.findings import MAX_SAID_CHARS, Finding, placed
 from memgraph.extraction.rules.user import UserStatement, spoken, statements_in, what_is_left
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.base import MAX_NAME_CHARS
@@ -32,12 +32,20 @@ from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
-from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.cutting import cut, split_text, whole_sentences
 from memgraph.text.sentences import ended
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
 _ASKED = "Asked: "
+_REFUSED = "Refused: "
+_APPROVES = re.compile(
+    r"\W*(?:(?:the|your|this|that|it|its|it['’]s|that['’]s|plans?|i|we|you|me|us|all|of|is|am|can|may|looks?|sounds?|like|love|happy|what|want(?:ed)?|works?|job|idea|approach|very|so|really|just|and|then|now|please|pls|to|for|with|as|"
+    r"absolutely|definitely|course|amazing|awesome|excellent|exactly|fantastic|great|good|nice|perfect|wonderful|cool|right|correct|lgtm|yes|yeah|yep|ok(?:ay)?|sure|fine|approved?|agreed?|thanks?|thank|much|"
+    r"go|ahead|on|let['’]?s?|start|proceed|continue|implement(?:ing|ation)?|do|did|ship|planned|proposed|suggested|described)\b\W*)+",
+    re.IGNORECASE,
+)
+"""Words with which a call is refused that only approve: whatever else is said tells how to do it."""
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
     r"^(?:to|when)\s[^.!?\n]{3,80}[,:]",
@@ -57,7 +65,7 @@ def from_session(log: BuildEventLog) -> Iterator[Finding]:
 
 
 def _from_user(log: BuildEventLog) -> Iterator[Finding]:
-    """Yield the user's statements that hold beyond the session, without those taken back later."""
+    """Yield the user's statements that hold beyond the session, without those taken back later, and what the user refused with which words."""
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
     for place, said in placed(log.user_interventions[:_MAX_TURNS]):
@@ -72,13 +80,20 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             alone = said.model_copy(update={"context": ""})
             yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
-        kept += [(place, said, one) for one in statements_in(said.action)]
+        stated = statements_in(said.action)
+        kept += [(place, said, one) for one in stated]
+        says_why = content_words(own) and not own.rstrip().endswith("?")
+        if not stated and said.context.startswith(_REFUSED) and says_why and not _APPROVES.fullmatch(own):
+            for part, text in enumerate(split_text(" ".join(said.action.split()), MAX_SAID_CHARS)):
+                alone = said.model_copy(update={"action": text, "context": "" if part else said.context})
+                key = f"{place}:correction{f'-{part + 1}' if part else ''}"
+                yield Finding("correction", 9.4, key, text, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
         key = f"{place}:{one.kind}"
         number[key] += 1
         key += f"-{number[key]}" if number[key] > 1 else ""
-        reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact"
+        reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact or a decision"
         told = said.model_copy(update={"action": one.text, "context": ""})
         yield Finding(one.kind, 9.3, key, one.text, reason, said=told)
 

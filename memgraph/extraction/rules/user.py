@@ -1,10 +1,9 @@
-"""What a user orders to hold beyond the request at hand, and what of themselves or to be remembered they tell. No model.
+"""What a user states beyond the request at hand: rules, preferences, decisions, facts. No model.
 
-A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A rule does, and says so by
-itself: it orders for always ("never push", "after every commit"), forbids a kind of thing ("no emojis"), contrasts ("use X, not Y") or tells a
-taste. What may hold only for what was being done ("make sure that …"), and facts and decisions told in passing ("we …", "the port is …"; one in eight of
-such sentences of public sessions was worth keeping), are no memories: the turn is a record, and the agent is asked what of it to keep. Only
-sentences that are the user's own count: not marked, quoted, pasted, attributed or refused.
+A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A statement does, and says so
+by itself: it quantifies ("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), tells a taste or what the team
+does, or reports a decision. What may hold only for what was being done ("make sure that …", "the port is …") is no memory: the turn is a record,
+and the agent is asked what of it to keep. Only sentences that are the user's own count: not marked, quoted, pasted, attributed or refused.
 
 A pattern is here because labelled turns of public sessions miss it (`tests/benchmarks/sentences.py`); every repetition is bounded or runs over one
 sentence, which is truncated first.
@@ -80,10 +79,10 @@ _ONCE = re.compile(
 )
 """What ties a sentence to the moment."""
 _HEDGED = re.compile(
-    r"(?<![\w`])@[\w.-]*[/\\]|^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|^for example\b|^(?:for|on|in|with|to) (?:#|(?:number|option|item|step|line|point|question) )?\d+[,:]?\s(?!(?:percent|days|hours|minutes|seconds|of)\b)|\b(?:we could|maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|contemplating|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
+    r"^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|^for example\b|^(?:for|on|in|with|to) (?:#|(?:number|option|item|step|line|point|question) )?\d+[,:]?\s(?!(?:percent|days|hours|minutes|seconds|of)\b)|\b(?:we could|maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|contemplating|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
     re.IGNORECASE,
 )
-"""Doubt, files that are shown, answers to numbered items, and marks of pasted documents."""
+"""Doubt, answers to numbered items, and marks of pasted documents."""
 _TROUBLE = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure)?|errors?|crash\w{0,3}|broken|breaks? again|not working|does(?:n'?t| not) (?:work|show|load|seem|exist|function|match)|blocked by|uncaught|did(?:n'?t| not)|"
     r"won'?t|nothing happens|weird|strange|bugs?|hangs?|stuck|looks? like|seems?|(?:got|have) (?:some |an? )?(?:problem|issue)s?|works? (?:if|when|for) i|i (?:see|get|got|have seen|noticed|ran|tried)|still)\b",
@@ -101,29 +100,39 @@ _POINTS_AT_END = re.compile(
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
 _PLACED = re.compile(_HERE, re.IGNORECASE)
-_WORK = r"(?:[\w-]+ ){0,2}(?:commit|pr|pull request|push|merge|release|build|run|change|branch|call|deploy\w*|message|answer|request|session|(?:sub-?)?task)s?"
 _GENERAL = re.compile(
-    r"^(?:(?:in|for|on|at|with|when|before|after)\s[^,;]{2,40}\s)?(?:(?:please|pls|also|(?:you|it|they) must|you (?:should|can|may)|we|must|should|to|first)\s){0,3}"
-    r"(?:always|never(?! ?mind\b))(?![-\w])(?!\s(?:the same|fails?|crash|works?|seen|heard|saw|happen|finish|return|ends?|worked)\w*)|"
-    r"\balways\W*$|^in general\b|^in (?:the )?future,?\s\w+\s\w|\b(?:whenever|(?:every|each|any) ?time (?:you|we)\s|from now on|going forward|from here on|as a (?:general )?(?:rule|guideline)|rule of thumb|at all times|"
-    r"no matter (?:what|how|which)|under no circumstances|(?:do not|don'?t|not) ever|only ever|until further notice|"
+    r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
+    r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
     rf"^{_HERE}|\bnot?\s\w+\s{_HERE}|(?:use|write|format|spell|prefer)\s.{{1,80}}\severywhere|make (?:it|that|this) a habit|(?:use|prefer|avoid|stick to|keep)\s[^,;]{{1,80}}\s{_HERE}|"
-    rf"(?:before|after) (?:every|each|any) {_WORK}|(?:^|(?:for|on|in|at|with) )every {_WORK}|next time\b(?!\W*$| i'll\b)|^that'?s how (?:we|i|things|it)\b|(?:our|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
-    r"must (?:always|never)|the rule is|anywhere in (?:this|our|the) \w+|i remind you|not allowed to|off[- ]limits|out of bounds|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless)\b",
+    r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?every\s\w+|"
+    r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
+    r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
+    r"(?:i remind you|not allowed to|forbidden|off[- ]limits|mandatory|anywhere in (?:this|our|the) \w+|no more (?!than\b)\w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
     re.IGNORECASE,
 )
-"""What says that an order holds again: of what is told, "always" and "never" say only how it is."""
+_NOT_GENERAL = re.compile(
+    r"^now\s(?!that\b|i\b)|^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|(?<=\w\s)(?<!please\s)always (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
+    r"\b(?:i|i've|i have|you|it|that|this|which|they) (?:have |had |has )?(?:never|always) (?:seen?|said|had|heard|did|got|knew|thought|worked?|works|asked|told|see|saw|happen\w*|noticed|finish\w*|return\w*|end\w*)\b|"
+    r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bi (?:hate|love) (?:wast|los)ing\b|should have been\b|\bi'?ve reached\b|^you'?re right\b",
+    re.IGNORECASE,
+)
+_PRONOUNS = r"(?:i|you|we|it|me|us|he|she|they|this|that|these|those|there|which|who|what|to|if|when|how)"
+_NOUN = (
+    rf"(?!(?:{_PRONOUNS[3:-1]}|something|everything|nobody|all|nothing|\w{{2,6}}n't|dont|cant|wont)\b)[\w`'\"./@-]+\s+"
+)
+"""A word of a subject that names something."""
 _OTHER = r"(?!(?:it|this|that|them|these|those|the same)\b)"
 """Before an object that the sentence itself names."""
 
 _FORBIDS = re.compile(
     r"^(?:please\s+)?(?:(?:do not|don'?t|dont)\s+(?!(?:worry|forget|bother|mind|know|think|see|care|understand|get|want|have|need|believe|remember|like|you|we|i|be|give|hesitate|tell|lose|loose|stop|wait|ask why)\b)(?!\w+\s+(?:it|this|that|them|these|those)\b)\w+\s+\S|"
     r"(?:you (?:must not|mustn'?t|must never)|(?:you|we) should(?:n'?t| not)|(?:i|we) (?:do not|don'?t|dont) want(?: to)?|let'?s not)\s+"
-    r"(?!(?:it|this|that|them|these|those|you|any)\b)\w+\s+\S|i (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S|avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b)",
+    r"(?!(?:it|this|that|them|these|those|you|any)\b)\w+\s+\S|i (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S|avoid\s+\w|stop\s+(?!being|doing)\w{2,20}ing\s+\S|leave\s.{2,60}\s(?:alone|as (?:it|they) (?:is|are)|untouched|unchanged)\b|"
+    r"there(?:'s| is) no (?:longer (?:any )?)?need (?:to|for)\s(?!(?:do|look|see|wait|worry|continue)\b)\S+\s\S|no need (?:to|for)\b.{3,100}?(?:[,;:]|\s[-–—]+|\sbecause|\ssince)\s+(?!i'?m\b)\w+\s\S)",
     re.IGNORECASE,
 )
 _FORBIDS_A_KIND = re.compile(
-    r"^no\s+(?!way|worries|changes|results|errors|warnings|logs|issues|problems|needs?\b)(?:[\w'-]+\s){0,3}?[\w'-]{3,}s(?=\W*$|[^\w\s]|\s(?:[^\w\s]|(?:in|on|for|from|at|to|without|unless|until|please|anywhere|ever)\b))"
+    r"^no\s+(?!way|worries|changes|results|errors|warnings|logs|issues|problems)(?:[\w'-]+\s){0,3}?[\w'-]{3,}s\b"
     r"(?!.{0,120}\b(?:is|are|was|were|found|ran|returned|possible|appear\w*|has|have)\b)",
     re.IGNORECASE,
 )
@@ -142,22 +151,34 @@ _ALLOWS = re.compile(
 )
 """What allows again what was forbidden, or gives up what was in use."""
 _STYLE = re.compile(
-    r"^(?:please\s+|i want you to\s+)?(?:be\s+(?:(?:more|less)\s+)?(?:brief|concise|terse|short|shorter|explicit|blunt|direct|succinct|polite|critical|honest)\b|"
+    r"^(?:please\s+|always\s+)?(?:be\s+(?:(?:more|less)(?!\s+\w+\s+and\s+help)|brief|concise|terse|short|shorter|explicit|blunt|direct|succinct|polite|critical|honest)\b|"
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
-    rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|"
-    r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first)\b|"
+    rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|to|by|with|"
+    r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|"
     rf"use\s{_OTHER}\S{{2,40}}\sfor\s(?:all\s|the\s)?(?:\w+\s)?names\b|(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|keep\s+(?:\w+\s+)?{_PRODUCTS}\s\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
     r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add|delete|remove|push|deploy|install)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
-    r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)",
+    r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)|"
+    r"^(?!(?:all|both|none)\b)(?:anything|everything|whoever|anyone|everyone)\s(?:(?:that|which|who|not|else|said|in|from|with|under|outside|new|old)\s)(?:\S+\s){0,10}?(?:is|are|counts?|goes|go|belongs?|must|should|can|stays?|increments?|means)\s(?!(?:fine|ok|good|working|done|great)\b)\S|"
+    r"^(?:anything|everything|all) else\s\w+\s\S|^(?:nobody|no one)\s(?!knows|is\b|has\b)\w+s\s(?!it\b|this\b|that\b)\S+\s\S",
     re.IGNORECASE,
 )
-"""How to answer and how to write."""
+"""How to answer and how to write, and what holds of all there is."""
 _CONTRASTS = re.compile(
-    r"^(?:let'?s )?use\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over|rather than)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
-    r"^let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay)\b(?!\s(?:this|these|the same)\b).{3,240}\b(?:instead of|rather than|in favou?r of)\b|"
+    r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
+    r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S|"
+    r"^(?:use|keep|leave|skip|ignore|call|treat|let'?s (?:not )?(?:use|keep|go with|stick|drop|avoid|add|leave|skip|stay))\b(?!\s(?:this|these|the same)\b).{3,240}\b(?:because|since|otherwise|or else|so that|instead of|rather than|as (?:it|they|we|the)|it'?s important)\b|"
+    r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b|"
     rf"\b(?:i|we)\s(?:really |also |just |only |still |much |usually |generally |strongly |absolutely |typically |do not |don'?t ){{0,3}}(?:"
-    rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?!the\b)(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S)|"
-    r"\bi(?:'d| would) (?:rather\s+(?!not (?:say|know)\b|see\b)\w+|prefer)\s+\S",
+    rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|"
+    r"(?:like|love)\s(?:\w+\s)?[a-z]{4,}s\s\w+\s\S)|\bi(?:'d| would) (?:rather\s+(?!not (?:say|know)\b|see\b)\w+|prefer)\s+\S",
+    re.IGNORECASE,
+)
+_DECIDED = re.compile(
+    r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
+    r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b|"
+    r"^(?:here\s+|at work\s+|(?:for|in|on)\s(?:\S+\s){1,6}?)?we\s+(?:only |always |never |still |do not |don'?t |no longer |usually |currently |now |also |sometimes |often |generally |mostly |normally |typically |have a |have an |have no )?"
+    r"(?!(?:see|get|got|have|had|did|dont need to|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create|found)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
+    r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,
 )
 _PERSONAL = re.compile(
@@ -165,7 +186,21 @@ _PERSONAL = re.compile(
     r"i(?:'m| am)\s+(?:on\s+(?:an?\s+)?(?:mac\w*|linux|windows|wsl|ubuntu|arch|debian|fedora|arm|m\d)|colou?r ?blind|dyslexic|new to|the (?:\w+ )?(?:user|owner|maintainer|dev\w*))\b)",
     re.IGNORECASE,
 )
+_HOLDS = re.compile(
+    rf"^(?:{_NOUN}){{1,6}}?(?:is|are|stays?|remains?)\s+(?:not\s+|now\s+|still\s+|all\s+|already\s+)?"
+    r"(?:an? |the )?(?:frozen|locked|read[- ]?only|out of bounds|obsolete|experimental|hand[- ]?written|protected|deprecated|legacy|required|mandatory|forbidden|off[- ]limits|intentional(?:ly)?|by design|on purpose|deliberate(?:ly)?|canonical|(?:single )?source of truth|"
+    r"(?:auto[- ]?)?generated|vendored|retired|immutable|append[- ]only|private|internal|proprietary|case[- ]sensitive|rate[- ]limited|flaky|supposed to|broken (?:on|in|at|behind|with)|not (?:installed|available|needed)|"
+    r"(?:\w+ly |only |never )?(?:shared with|(?:owned|maintained|used|consumed|called|managed|reviewed|read|written) by))\b|"
+    r"\b(?:tests?|specs?|fixtures?|schema|contract|docs?|documentation|snapshots?|expectations?|requirements?|types?|assertions?|mocks?|reference)\s+(?:is|are)\s+(?:right|correct|wrong,? not)\b|"
+    r"\bthere(?:'s| is| are) no\s\S+(?:\s\S+)?\s(?:on|in|at|for)\s(?:this|the|our|my|these)\s|"
+    rf"^(?:{_NOUN}){{1,5}}?(?:needs?|requires?|depends? on|relies on|expects?|only (?:works?|accepts?|supports?|runs?|reads?)|breaks (?:if|when|without)|stays? until|gets its)\s+(?!(?:an?|to|some|more|better|fixing|work|updating|another|help|attention|review)\b)\S",
+    re.IGNORECASE,
+)
+"""In what state something is that has a name."""
 _INSTRUCTS = (_ALLOWS, _STYLE, _CONTRASTS)
+_STATES = (_DECIDED, _PERSONAL, _HOLDS)
+_HARD = (_DECIDED, _CONTRASTS, _HOLDS)
+"""Statements also where the sentence mentions trouble, as their reason."""
 
 _TAKES_BACK = re.compile(
     r"^(?:\W*(?:ok|oh|hmm|no|wait|sorry|actually|ah)[\s,.!]+){0,3}(?:never ?mind|scratch that|forget (?:that|it|what i said|about|the)|ignore (?:that|what i said|my)|i was wrong|my (?:mistake|bad)|i changed my mind|on second thoughts?|"
@@ -253,7 +288,7 @@ _SHOWS_TEXT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class UserStatement:
-    """What a user's message states, understandable by itself: how to work (an instruction), or a fact (a statement)."""
+    """What a user's message states, understandable by itself: how to work (an instruction), or a decision or fact (a statement)."""
 
     kind: StatementKind
     text: str
@@ -373,25 +408,26 @@ def _kind(sentence: str) -> StatementKind | None:
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
     polite = _POLITE.match(text)
-    asked = text[polite.end() :] if polite else ""
-    if _GENERAL.search(_PLACED.sub("", asked)) or _FORBIDS.match(asked):
-        text = asked.rstrip(" ?")
+    if polite and (_GENERAL.search(_PLACED.sub("", text)) or _FORBIDS.match(text[polite.end() :])):
+        text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _is_question(text):
         return None
     if _INCOMPLETE.search(text) or text.count('"') % 2:
         return None
+    is_general = (
+        len(words) <= _MOST_GENERAL_WORDS and _GENERAL.search(text) is not None and not _NOT_GENERAL.search(text)
+    )
+    if _HEDGED.search(text) or (_ONCE.search(text) and not is_general):
+        return None
     clauses = [
         text,
         *(part for raw in _CLAUSE.split(text) if len((part := _OPENER.sub("", raw).strip()).split()) > 1),
     ]
-    is_general = len(words) <= _MOST_GENERAL_WORDS and any(map(_GENERAL.search, clauses))
-    if _HEDGED.search(text) or (_ONCE.search(text) and not is_general):
-        return None
     if _TROUBLE.search(text) and not is_general:
-        clauses = [clause for clause in clauses if _CONTRASTS.search(clause)]
+        clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in _HARD)]
     clauses = [clause for clause in clauses if not _is_question(clause)]
-    if any(map(_PERSONAL.search, clauses)):
+    if any(pattern.search(clause) for clause in clauses for pattern in _STATES):
         return "statement"
     if is_general or _is_forbidding(text) or any(pattern.search(one) for one in clauses for pattern in _INSTRUCTS):
         return "instruction"
@@ -628,7 +664,7 @@ def _introduces(text: str) -> bool:
 
 
 def _states(text: str) -> bool:
-    return any(pattern.search(text) for pattern in (_GENERAL, _FORBIDS, _FORBIDS_A_KIND, *_INSTRUCTS, _PERSONAL))
+    return any(pattern.search(text) for pattern in (_GENERAL, _FORBIDS, _FORBIDS_A_KIND, *_INSTRUCTS, *_STATES))
 
 
 def _is_question(text: str) -> bool:

@@ -230,11 +230,6 @@ def test_what_the_user_said_is_an_instruction_a_correction_or_a_procedure() -> N
     assert kept["procedure"].key == "user@2026-03-01T10:20:00.000Z#1:procedure"
 
 
-def test_what_an_agent_said_before_makes_no_instruction_of_an_order_for_once() -> None:
-    said = {"timestamp": "2026-03-01T10:10:00Z", "action": "improve", "context": "You should always test the pier."}
-    assert set(found(log(said=[said]))) == {"intervention"}
-
-
 def test_a_task_that_states_steps_becomes_a_procedure() -> None:
     build_log = log(
         {

@@ -318,6 +318,15 @@ class TestTheUser:
     def test_an_answer_to_the_agents_question_is_left_to_its_record(self, text: str, context: str) -> None:
         assert found(session(said=[told(text, context)])) == []
 
+    def test_a_long_correction_is_kept_whole(self) -> None:
+        said = " ".join(f"Wall {number} is to be painted in lime." for number in range(60))
+        refused = told(said, "Refused: ExitPlanMode: paint")
+        kept = [one.memory for one in found(session(said=[refused]))]
+        told_in = " ".join(one.content for one in kept)
+        assert all(f"Wall {number} is to be painted" in told_in for number in range(60))
+        assert [one.content.startswith("The user corrected: ") for one in kept] == [True] * len(kept)
+        assert sum("Context: Refused: ExitPlanMode: paint" in one.content for one in kept) == 1
+
     @pytest.mark.parametrize("sign", ["e.g.", "E.g.", "i.e."])
     def test_a_rule_is_not_cut_before_its_example(self, sign: str) -> None:
         rule = f"In the docs always use relative paths ({sign} `guide/start.md` and not its whole address)."
@@ -333,7 +342,7 @@ class TestTheUser:
     @pytest.mark.parametrize(
         ("text", "content"),
         [
-            ("No, that's wrong: never edit the header.", "Instruction by the user: Never edit the header."),
+            ("No, that's wrong: the header is deprecated.", "The user said: The header is deprecated."),
             ("I said not to touch the migrations.", "Instruction by the user: I said not to touch the migrations."),
         ],
     )
@@ -347,25 +356,38 @@ class TestTheUser:
     def test_a_bare_objection_holds_for_nothing_else(self, text: str) -> None:
         assert found(session(said=[told("Add a logout button."), told(text, "I have changed the header.")])) == []
 
+    def test_a_refused_call_is_kept_with_the_users_words(self) -> None:
+        memory = only(session(said=[told("Use a migration", "Refused: Bash: psql -c 'drop table cart'")]), "correction")
+        assert (
+            memory.content == "The user corrected: Use a migration. Context: Refused: Bash: psql -c 'drop table cart'."
+        )
+        assert found(session(said=[told("what is this?", "Refused: Bash: ls")])) == []
+
     @pytest.mark.parametrize(
-        "order",
+        ("text", "corrects"),
         [
-            "Commit changes and push",
-            "Please commit the fixtures and push",
-            "let's not worry about that for now",
-            "improve",
-            "Use a migration",
-            "Amazing! Go and implement it",
+            ("Amazing! Go and implement it", False),
+            ("Yes, go ahead", False),
+            ("ok do it", False),
+            ("The plan looks good, implement it.", False),
+            ("Looks good to me, thanks. Let's go", False),
+            ("Great work, that is what I want. You can start", False),
+            ("ok rename it to foo", True),
+            ("Good, remove the cache", True),
+            ("continue with plan B", True),
+            ("great, do it in postgres", True),
+            ("yes, in a new file", True),
+            ("looks good, keep the old API", True),
+            ("Great, but drop the cache", True),
+            ("Go and put the cache into its own file instead", True),
+            ("ok use a migration", True),
+            ("Good plan. Drop the till first", True),
+            ("Good plan. The till is to be read from the ledger, and the ledger from the file", True),
         ],
     )
-    def test_an_order_for_once_is_left_to_its_record_also_where_it_refuses_a_call(self, order: str) -> None:
-        for context in ("", "Refused: Bash: psql -c 'drop table cart'", "Refused: ExitPlanMode: paint"):
-            assert found(session(said=[told(order, context)])) == []
-
-    @pytest.mark.parametrize("rule", ["Always commit and push after a change", "Commit messages in English"])
-    def test_a_rule_with_which_a_call_is_refused_is_kept(self, rule: str) -> None:
-        memory = only(session(said=[told(f"Improve. {rule}", "Refused: Bash: git push")]), "instruction")
-        assert memory.content == f"Instruction by the user: {rule}."
+    def test_an_approval_with_which_a_call_is_refused_is_no_correction(self, text: str, corrects: bool) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(text, "Refused: ExitPlanMode: paint")]))]
+        assert any(one.startswith("The user corrected") for one in kept) == corrects
 
     @pytest.mark.parametrize(
         "rule",
@@ -388,11 +410,6 @@ class TestTheUser:
         assert isinstance(memory, SemanticMemory)
         assert memory.content == f"Instruction by the user: {rule}"
 
-    @pytest.mark.parametrize("fact", ["My name is Ada.", "Remember that main is protected."])
-    def test_a_fact_of_the_person_or_to_be_remembered_is_kept_as_one(self, fact: str) -> None:
-        memory = only(session(said=[told(f"Add a logout button. {fact}")]), "statement")
-        assert memory.content == f"The user said: {fact}"
-
     @pytest.mark.parametrize(
         "fact",
         [
@@ -400,17 +417,15 @@ class TestTheUser:
             "Sentry needs the maps.",
             "The test is right.",
             "We decided to stay on SQLite because nobody here can run Postgres.",
-            "We gonna focus on the importer.",
-            "We are on the branch fix-cart.",
-            "Everything in infra is managed by terraform.",
-            "By default the whole amount will be selected.",
-            "No need for quick buttons because nobody uses them.",
-            "It should never be able to catch up.",
-            "Each time you've spawned a server it has taken another port.",
+            "Main is protected.",
+            "We only support Python 3.11.",
+            "The fixtures are generated by gen.py.",
+            "My name is Ada.",
         ],
     )
-    def test_a_fact_or_decision_told_in_passing_is_left_to_its_record(self, fact: str) -> None:
-        assert found(session(said=[told(fact)])) == []
+    def test_a_fact_or_decision_is_kept_as_one(self, fact: str) -> None:
+        memory = only(session(said=[told(f"Add a logout button. {fact}")]), "statement")
+        assert memory.content == f"The user said: {fact}"
 
     @pytest.mark.parametrize(
         "text",
@@ -482,12 +497,12 @@ class TestTheUser:
     def test_a_rule_lifted_later_gives_way_to_what_lifts_it(self, rule: str, lifted: str) -> None:
         kept = [one.memory.content for one in found(session(said=[told(rule), told(lifted)]))]
         assert kept == [f"Instruction by the user: {lifted}"]
-        other = "Never rename the runner of the packages."
+        other = "The runner of the packages is deprecated."
         assert len(found(session(said=[told(other), told(lifted)]))) == 2
 
     def test_what_is_banned_later_is_not_kept(self) -> None:
-        said = [told("Always read the totals from LEDGER_URL."), told("no, don't use LEDGER_URL, read the file")]
-        assert "Always read" not in " ".join(one.memory.content for one in found(session(said=said)))
+        said = [told("We read the totals from LEDGER_URL."), told("no, don't use LEDGER_URL, read the file")]
+        assert "We read" not in " ".join(one.memory.content for one in found(session(said=said)))
 
     def test_the_tasks_of_a_request_are_no_procedure(self) -> None:
         request = "Split the importer, similar to how we split the exporter.\n\nTasks:\n1. Create the module `rows.py`\n2. Move the parser into it\n"
@@ -496,7 +511,7 @@ class TestTheUser:
         assert steps.steps == ["Create the module `rows.py`", "Move the parser into it"]
 
     def test_several_statements_of_one_message_are_several_memories(self) -> None:
-        log = session(said=[told("No emojis. Never push to main. My name is Ada.")])
+        log = session(said=[told("No emojis. Never push to main. v1 is frozen.")])
         assert [one.key for one in found(log)] == [
             "user@2026-03-01T10:30:00.000Z:instruction",
             "user@2026-03-01T10:30:00.000Z:instruction-2",

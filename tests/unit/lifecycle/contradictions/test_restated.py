@@ -48,7 +48,7 @@ def in_force(memory: memgraph.MemGraph) -> list[str]:
 
 REPLACED = [
     ("Never push to the main branch.", "Always push to the main branch."),
-    ("Always use npm for the frontend.", "We switched from npm to pnpm."),
+    ("We use npm for the frontend.", "We switched from npm to pnpm."),
     ("Use nose, not unittest.", "We no longer use nose."),
 ]
 
@@ -61,7 +61,7 @@ UNTOUCHED = [
     ("The staging database is on port 5433.", "The production database has moved to port 5434."),
     ("The worker runs in a loop.", "The worker has moved to its own repository, worker-core."),
     ("The staging database is on port 5433.", "The staging database is on the host db1.shop.example."),
-    ("Always use docker.", "We no longer use docker compose."),
+    ("We use docker.", "We no longer use docker compose."),
     ("Always write tests for the parser.", "Never write comments in the parser."),
 ]
 
