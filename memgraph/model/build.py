@@ -47,10 +47,12 @@ class BuildTask(Model):
         New names of files by their old ones.
     reverts, restores : str or None
         The earlier task (in this build or another) that this one undid; that had been undone and that this one puts back.
+    undone_subject : str
+        What the task was called that was undone or put back.
     takes_back : str or None
         The earlier task whose decision this one reverses by another change: it goes back to what was left, or restores what was removed.
-    mends : str or None
-        The earlier task whose mistake this one corrects.
+    mends, mends_subject : str or None, str
+        The earlier task whose mistake this one corrects, and what it was called.
     repeats : str or None
         The earlier task that said the same, and that this one only brings in, such as the merge of a commit.
     release : str or None
@@ -86,8 +88,10 @@ class BuildTask(Model):
     files_renamed: Annotated[dict[LogText, LogText], Field(max_length=100_000)] = Field(default_factory=dict)
     reverts: Name | None = None
     restores: Name | None = None
+    undone_subject: LogText = ""
     takes_back: Name | None = None
     mends: Name | None = None
+    mends_subject: LogText = ""
     repeats: Name | None = None
     release: Name | None = None
     attempt: Count | None = None

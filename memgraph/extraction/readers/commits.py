@@ -437,6 +437,10 @@ class RecentCommits:
     def _latest(self, kind: str, key: object) -> str | None:
         return self._found.get((kind, key))
 
+    def subject_of(self, sha: str) -> str:
+        """Return the subject of a commit; empty if it is not known."""
+        return self._kept[sha].subject if sha in self._kept else ""
+
     def repeated_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose message a merge repeats without changing a file: that which it merges."""
         subject, body = commit.subject, commit.body
@@ -705,10 +709,12 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         occurred_at=to_iso(commit.when),
         reverts=undoing.commit if undoing else None,
         restores=undoing.origin if undoing and again else None,
+        undone_subject=_title(undoing.title) if undoing else "",
         takes_back=taken_back,
         repeats=recent.repeated_by(commit),
         release=commit.release or None,
         mends=mended,
+        mends_subject=_title(recent.subject_of(mended)) if mended else "",
         kind=kind_of(
             title, paths, undoes=bool(undoing) and not again, closes=bool(closes), merges=len(commit.parents) > 1
         ),

@@ -63,6 +63,7 @@ def history(*messages: str) -> list[BuildTask]:
 def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None:
     *earlier, revert = history("Cache the totals of carts (#12)", "Lock the carts", message)
     assert (revert.reverts, revert.outcome, revert.kind) == (earlier[place].task_id, "success", "revert")
+    assert revert.undone_subject == earlier[place].description
     assert revert.undoes == []
 
 
@@ -81,7 +82,7 @@ def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None
 )
 def test_what_only_speaks_of_a_revert_is_none(message: str) -> None:
     *_, task = history("Cache the totals of carts (#12)", "Lock the carts", message)
-    assert (task.reverts, task.restores, task.outcome) == (None, None, "success")
+    assert (task.reverts, task.restores, task.undone_subject, task.outcome) == (None, None, "", "success")
     assert task.kind != "revert"
 
 
@@ -104,7 +105,7 @@ def test_a_revert_of_several_names_them_all() -> None:
 def test_a_revert_of_a_revert_does_it_again(message: str) -> None:
     lock, revert, again = history("Lock the carts", 'Revert "Lock the carts"\n\nThis reverts commit {0}.', message)
     assert (again.reverts, again.restores, again.outcome) == (revert.task_id, lock.task_id, "success")
-    assert again.kind == "other"
+    assert (again.undone_subject, again.kind) == ("Lock the carts", "other")
 
 
 def test_contents_that_are_changed_back_are_a_revert_if_the_message_speaks_of_one() -> None:

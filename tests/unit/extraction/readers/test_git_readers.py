@@ -368,6 +368,7 @@ def test_a_commit_refers_to_what_it_undoes_or_corrects(repository: Repository) -
     found = {task.task_id: task for task in tasks(list(GitReader(repository.path).records(None)))}
 
     assert [found[sha].mends for sha in (fixed, named, unrelated, told)] == [cached, cached, None, None]
+    assert found[fixed].mends_subject == "Cache the totals of carts (#12)"
     assert [found[sha].reverts for sha in (by_words, by_request, back)] == [cached, cached, by_request]
     assert found[back].restores == cached
 

@@ -138,6 +138,7 @@ def test_a_revert_says_what_it_undid_and_why() -> None:
             "description": 'Revert "Cache cart totals (#12)"',
             "output": f"This reverts commit {undone}.\n\n{WHY}",
             "reverts": undone,
+            "undone_subject": "Cache cart totals (#12)",
             "kind": "revert",
             "occurred_at": "2026-03-01T09:30:00Z",
         }
