@@ -415,6 +415,9 @@ class TestMovedFiles:
             ("Prices belong to the core", {"shop/prices.py": None, "core/prices.py": "rewritten"}),
             ("Remove shop/prices.py", {"shop/prices.py": None, "core/prices.py": "rewritten"}),
             ("Drop the prices", {"shop/prices.py": None, "shop/money.py": REWRITTEN}),
+            ("Compile the prices", {"shop/prices.py": None, "core/prices.pyx": REWRITTEN}),
+            ("Compile a package of prices", {"shop/prices.py": None, "shop/prices/__init__.pyx": REWRITTEN}),
+            ("Render the prices", {"shop/prices.py": None, "shop/prices.py.in": REWRITTEN}),
         ],
     )
     def test_code_that_moved_is_not_gone(
@@ -433,6 +436,8 @@ class TestMovedFiles:
             ("Remove the prices", {"shop/prices.py": None}),
             ("The bank knows the prices", {"shop/prices.py": None, "notes.md": "Prices are at the bank"}),
             ("Drop our own prices", {"shop/prices.py": None, "shop/bank.py": "1"}),
+            ("Say where the prices went", {"shop/prices.py": None, "shop/prices.md": "Prices are at the bank"}),
+            ("Write another manual", {"shop/prices.py": None, "shop/manual.md": REWRITTEN}),
         ],
     )
     def test_code_that_was_removed_is_gone(
@@ -445,13 +450,16 @@ class TestMovedFiles:
         reason = f"the code it concerns was removed by commit {gone[:12]}"
         assert [one["invalidation_reason"] for one in history.made_of(cents)] == [reason]
 
-    def test_code_that_moved_and_was_then_removed_is_gone(self, history: History, repository: Repository) -> None:
+    @pytest.mark.parametrize("moved", ["prices/__init__.py", "prices.pyx"])
+    def test_code_that_moved_and_was_then_removed_is_gone(
+        self, history: History, repository: Repository, moved: str
+    ) -> None:
         cents = repository.commit(COINS, {"prices.py": "1\n" * 60})
-        repository.commit("Make the prices a package", {"prices.py": None, "prices/__init__.py": "rewritten"})
-        repository.commit("Remove the prices", {"prices/__init__.py": None})
+        repository.commit("Move the prices", {"prices.py": None, moved: self.REWRITTEN})
+        repository.commit("Remove the prices", {moved: None})
         history.read(repository.path)
 
-        assert [one["files_involved"] for one in history.made_of(cents)] == [["prices/__init__.py"]]
+        assert [one["files_involved"] for one in history.made_of(cents)] == [[moved]]
         assert "was removed" in str(history.made_of(cents)[0]["invalidation_reason"])
 
 

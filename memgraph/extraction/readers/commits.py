@@ -622,8 +622,8 @@ _MAX_FILES = 10_000
 _PARTIAL = ("wip", "draft", "partial", "incomplete", "work in progress")
 
 _KIND_OF_STATUS: dict[str, Literal["A", "M", "D", "R"]] = {"A": "A", "C": "A", "D": "D", "R": "R"}
-_MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
-"""Names that many folders have a file of."""
+_MANY = frozenset({"__init__", "conftest", "index", "mod", "package", "Makefile"})
+"""Names, without endings, that many folders have a file of."""
 
 
 def grouped(
@@ -743,9 +743,9 @@ def _changed(file: FileChange) -> ChangedFile:
 def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     """Return the files that are gone, and the new paths of those that were renamed.
 
-    Git takes a file that was split, joined, or moved and rewritten for one that was deleted. It moved if a new file has
-    its name or is in a folder of its name; otherwise it is gone, unless files of its kind gain more than half as many lines
-    as it had: these may be its own.
+    Git takes a file that was split, joined, converted, or moved and rewritten for one that was deleted. It moved if a new file has
+    its name or is in a folder of its name, or if files that are called like it, whatever their endings, gain more than half as many
+    lines as it had; otherwise it is gone, unless files of its kind gain as many: these may be its own.
     """
     renamed = {file.was: file.path for file in files if file.status == "R"}
     places: dict[str, str] = {}
@@ -753,21 +753,30 @@ def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     for file in files:
         folder, _, name = file.path.rpartition("/")
         stem, _, suffix = file.path.rpartition(".")
-        brought[suffix] += file.added or 0
-        if file.status in "ACR":
-            for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
-                places.setdefault(key, file.path)
-            brought[suffix] += file.added is None  # where lines are not counted, every new file may hold them
+        is_new = file.status in "ACR"
+        for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}", _called(file.path)) if is_new else ():
+            places.setdefault(key, file.path)
+        for key in (suffix, _called(file.path)):  # where lines are not counted, every new file may hold them
+            brought[key] += is_new if file.added is None else file.added
     removed = []
     for file in files:
         folder, _, name = file.path.rpartition("/")
-        suffix = file.path.rpartition(".")[2]
-        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        suffix, called = file.path.rpartition(".")[2], _called(file.path)
+        half, is_one_of_many = (file.removed or 0) / 2, name.partition(".")[0] in _MANY
+        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (not is_one_of_many and places.get(name))
+        place = place or (brought[called] > half and places.get(called))
         if file.status == "D" and place:
             renamed[file.path] = place
-        elif file.status == "D" and brought[suffix] * 2 <= (file.removed or 0):
+        elif file.status == "D" and max(brought[suffix], brought[called]) <= half:
             removed.append(file.path)
     return removed, renamed
+
+
+def _called(path: str) -> str:
+    """Return the name of a file without its endings, or of its folder if many folders have a file of that name; as a key."""
+    folder, _, name = path.rpartition("/")
+    called = name.lstrip(".").partition(".")[0]
+    return f"{folder.rpartition('/')[2] if called in _MANY else called}/"
 
 
 def _paths(files: Iterable[str]) -> list[str]:
