@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph.interfaces.cli.group import cli
+from tests.interfaces.test_ingest_git_cli import Repository
 
 Run = Callable[..., Any]
 
@@ -101,6 +102,32 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     assert "top is a folder: without merges, its files were changed by 2 commits" in run(
         "about", "top/"
     ).stdout.replace("/", "")
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_file_is_followed_in_the_order_of_the_commits_whenever_their_authors_made_them(
+    run: Run, tmp_path: Path, is_saved: bool
+) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Add a lid", {"old/lid.py": "0"})
+    repository.commit("Fix the rim", {"old/lid.py": "1"})
+    repository.commit("Move the lid", {"old/lid.py": None, "new/lid.py": "1"})
+    for day in (1, 2, 3):
+        repository.commit(f"Fix the knob, step {day}", {"new/lid.py": f"knob {day}"})
+        repository.git("commit", "-q", "--amend", "--no-edit", f"--date=2025-12-0{day}T12:00:00Z")
+    repository.commit("Polish the lid", {"new/lid.py": "2"})
+    saved = tmp_path / "lids.log"
+    saved.write_bytes(repository.git("log", "--name-status", "--date=iso"))
+    assert run("ingest", "git", saved if is_saved else repository.path, "--project", "lids").exit_code == 0
+    assert run("sleep").exit_code == 0
+    hot = "new/lid.py is a hot spot: 4 of its 7 changes were fixes, 4 of the last 7; the latest fix was on 3 January 2026."
+    for name in ("old/lid.py", "new/lid.py"):
+        fact, *latest = run("about", name, "--project", "lids").stdout.splitlines()
+        assert "changed by 7 commits, 4 of them fixes, from 1 December 2025 to 8 January 2026; by Ada" in fact
+        assert [line.split(" ", 4)[-1] for line in latest[:2]] == ["Polish the lid", "Fix the knob, step 3"]
+        assert [line.split(" ", 1)[1].strip() for line in latest if "hot spot" in line] == [hot]
+    assert hot in run("learning", "--project", "lids").stdout
+    assert hot in [one["content"] for one in json.loads(run("list", "--limit", 100, "--json").stdout)]
 
 
 @pytest.mark.parametrize("first", ["R100\tlid\tlid/core.py", "A\tlid/lid"])
