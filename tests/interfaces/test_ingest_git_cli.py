@@ -159,6 +159,22 @@ class TestReverts:
         assert [one["outcome"] for one in history.made_of(added)] == ["positive"]
         assert [one["invalid_at"] for one in history.made_of(cents)] == [None]
 
+    def test_a_revert_that_quotes_what_it_reverts_in_a_list_ends_it(
+        self, history: History, repository: Repository
+    ) -> None:
+        cents = repository.commit(COINS, {"shop/prices.py": "1"})
+        message = f'Revert cents (#7)\n\n* Revert "{CENTS}"\n\n* Add a test of decimals'
+        revert = repository.commit(message, {"shop/prices.py": "2", "test_prices.py": "1"})
+        history.read(repository.path)
+
+        reason = f"its change was reverted by commit {revert[:12]}"
+        assert [one["invalidation_reason"] for one in history.made_of(cents)] == [reason]
+        (found,) = json.loads(history.run("query", "reverted_work", "--json").stdout)
+        assert found["reverted"] == [cents]
+        recalled = history.run("recall", "Use integer cents for prices").stdout
+        assert f"reverts {cents[:10]}" in recalled
+        assert "what the bank had booked" not in recalled
+
     @pytest.mark.parametrize("title", ['Revert "Revert "{}""', 'Reapply "{}"', 'Reland "{}"', "Go back to cents"])
     def test_a_revert_of_a_revert_puts_the_change_back(self, history: History, title: str) -> None:
         cents = history.commit(COINS)

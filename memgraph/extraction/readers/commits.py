@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from memgraph.extraction.components import is_documentation, is_test, only_dependencies
@@ -242,6 +242,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """A commit or a pull request, alone or as the next of several."""
+_QUOTES, _ITEM = ('"', "“"), "*- "
 _MAX_TURNS = 6
 _LEAST_OBJECT_CHARS = 8
 _REFERENCE = re.compile(r"(?:\b([0-9a-f]{7,40})|(?:#|\bGH-)(\d{1,7}))\b", re.IGNORECASE)
@@ -276,15 +277,16 @@ def actions_in(text: str) -> set[str]:
 
 
 def _reverting(body: str) -> Iterator[int]:
-    """Yield the places of a body after which a line names what its commit reverts: "This reverts commit …"."""
+    """Yield the places of a body after which a line, or an item, names what its commit reverts: "This reverts commit …"."""
     at = 0
     for line in body.splitlines(keepends=True):
         at += len(line)
-        what = line.removeprefix("This ").removeprefix("this ")
-        for name in ("commit ", "change ", "patch ") if what != line else ():
+        item = line.lstrip(_ITEM)
+        what = item.removeprefix("This ").removeprefix("this ")
+        for name in ("commit ", "change ", "patch ") if what != item else ():
             what = what.removeprefix(name)
         action, what = action_of(what)
-        if action == "undo" and any(map(str.isdigit, what[:120])):
+        if action == "undo" and (what.startswith(_QUOTES) or any(map(str.isdigit, what[:120]))):
             yield at - len(what)
 
 
@@ -519,16 +521,20 @@ class RecentCommits:
         if is_turn or not _is_squashed(body):
             places += [(body, at) for at in _reverting(body)]
         is_named = False
-        for named in chain.from_iterable(_named_in(text, at) for text, at in places[:_MAX_NAMED]):
-            is_id = named[1] is not None
-            sha = self._resolved(named[1].lower(), guess=True) if is_id else self._latest("request", named[2])
-            if sha:
+        for text, at in places[:_MAX_NAMED]:
+            quoted = _QUOTED.match(text[at:].partition("\n")[0].rstrip()) if text is body else None
+            found = [self._titled(quoted[1])] if quoted else map(self._meant, _named_in(text, at))
+            for known in filter(None, found):
                 is_named = True
-                yield sha
-        if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(('"', "“")):
+                yield known
+        if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(_QUOTES):
             sha = self._latest("subject", what) or self._resembling(bare(what[:300]), commit)
             if sha:
                 yield sha
+
+    def _meant(self, named: re.Match[str]) -> str | None:
+        """Return the commit that is named by its id, which need not be known, or by its request."""
+        return self._resolved(named[1].lower(), guess=True) if named[1] else self._latest("request", named[2])
 
     def _titled(self, title: str) -> str | None:
         """Return the latest commit of a title, which may be without its issues, or cut off after some words."""

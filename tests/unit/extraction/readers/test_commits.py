@@ -58,6 +58,10 @@ def history(*messages: str) -> list[BuildTask]:
         ("Compute totals\n\nRevert https://git.example.org/acme/shop/pull/12.", 0),
         ('Revert "Cache the totals of carts"\n\nThis reverts commit {none}.', 0),
         ('Revert "Lock the carts"\n\nThis reverts commit {0}.', 0),
+        ('Revert the caching (#20)\n\n* Revert "Cache the totals of carts (#12)"\n\n* Add a test', 0),
+        ('Revert the caching\n\n- Add a test\n- Revert "Cache the totals of carts"', 0),
+        ("Revert the caching\n\n* Revert {0}\n* Add a test", 0),
+        ('Compute totals\n\nThis reverts "Cache the totals of carts", because they lost a cent.', 0),
     ],
 )
 def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None:
@@ -75,6 +79,8 @@ def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None
         "Revert to the earlier way of rounding",
         "Allow to reapply a discount",
         'Lock the till (#30)\n\n* wip\n* Revert "Lock the carts"\n\nThis reverts commit {1}.\n* done',
+        'Lock the till (#30)\n\n* Revert "Cache the totals of carts (#12)"\n* done',
+        'Lock the till\n\nUnlike what reverts "Cache the totals of carts", this keeps them.',
         "Lock the till\n\nNeed to revert this commit when carts are locked.",
         "Lock the till\n\nThis commit reverts a part of {1} and keeps the rest.",
         "Take back some of {1}: reverting it whole is too much",
