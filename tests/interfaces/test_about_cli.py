@@ -79,6 +79,35 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
         assert f"nothing is known about {name}" in run("about", name).stderr
 
 
+def test_a_bot_is_no_person_by_its_name_or_by_the_address_that_a_forge_gave_it(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    bots = {
+        "Step Security Bot": "bot@stepsecurity.example",
+        "tidy[bot]": "tidy@x.example",
+        "Tidy Actions": "41+tidy-actions[bot]@users.noreply.github.com",
+        "Release Token": "project_7_bot_3fa9@noreply.gitlab.com",
+    }
+    authors = {"Jane Abbot": "jane@x.example", **bots, "Jane Talbot": "t@x.example"}
+    for number, (name, address) in enumerate(authors.items()):
+        for step in range(3 if name.startswith("Jane") else 1):
+            repository.commit(f"Turn the lid, {name} {step}", {"lid.py": f"{number} {step}"})
+            repository.git("commit", "-q", "--amend", "--no-edit", f"--author={name} <{address}>")
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    lid, *others = run("about", "lid.py", "--project", "lids").stdout.splitlines()
+    assert "by 10 commits, from 2 January 2026 to 11 January 2026; by Jane Abbot, Jane Talbot; by bots: " in lid
+    known = ["Step Security Bot", "tidy[bot]", "Tidy Actions[bot]", "Release Token[bot]"]
+    assert lid.partition("by bots: ")[2] == ", ".join(known)
+    assert "Jane Talbot knows lid.py: made 3 of the 6 changes to it by people" in " ".join(others)
+    for name in known:
+        assert run("about", name, "--project", "lids").stdout.startswith(
+            f"{name} is a bot: without merges, 1 commit, on"
+        )
+    assert run("about", "Jane Abbot").stdout.startswith("Jane Abbot is a person: without merges, 3 commits")
+    query = "MATCH (p:Person)<-[:AUTHORED_BY]-(:Memory)-[:CHANGED]->(f:File {name: 'lid.py'}) RETURN DISTINCT p.name AS name"
+    authors = json.loads(run("query", "--cypher", query, "--json").stdout)
+    assert sorted(one["name"] for one in authors) == ["Jane Abbot", "Jane Talbot"]
+
+
 def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\n{}\n\n"

@@ -17,7 +17,7 @@ from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKi
 from memgraph.model.ids import canonical_name
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
-from memgraph.text.words import overlap, words_of
+from memgraph.text.words import is_bot, overlap, words_of
 
 _MAX_SUBJECT_LINES = 3
 _MAX_WRAPPED_LINES = 12
@@ -800,14 +800,19 @@ Spelling = tuple[str, str]
 """A name and an address, as a commit has them."""
 
 
-def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
-    """Return the name of the person that each spelling means, of which the oldest come first.
+def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
+    """Return the name of the person that each spelling means, of the authors of commits, the oldest first.
 
     Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
-    is the first spelling of two words or more, else the first: so what is appended to a history changes it only for
-    those who get a full name, prove to be one person, or share their address with many. Linear: a union–find with path halving.
+    is that of the most commits, of two words or more if there is one; of several the latest. To the name of a bot that a forge's
+    address shows to be one is added what forges add. Linear: a union–find with path halving.
     """
-    known = list(dict.fromkeys(spellings))
+    last, many = dict[Spelling, int](), Counter[Spelling]()
+    for place, author in enumerate(authors):
+        last[author] = place
+        many[author] += 1
+    bots = {one: one[0] if is_bot(one[0]) else f"{one[0]}[bot]" for one in last if _is_of_bot(one[1])}
+    known = [one for one in last if one not in bots]
     names_of: dict[str, set[str]] = defaultdict(set)
     for name, address in known:
         names_of[_address(address)].add(canonical_name(name))
@@ -825,12 +830,19 @@ def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
         for key in (*keys, *([called] if " " in called else [])):
             one, other = sorted((root(first.setdefault(key, place)), root(place)))
             parent[other] = one
-    called_: dict[int, str] = {}
-    for place, (name, _) in enumerate(known):
-        one = root(place)
-        if one not in called_ or (" " in name.strip() and " " not in called_[one].strip()):
-            called_[one] = name
-    return {spelling: called_[root(place)] for place, spelling in enumerate(known)}
+    names: dict[int, dict[str, tuple[bool, int, int]]] = defaultdict(dict)
+    for place, spelling in enumerate(known):
+        of, name = names[root(place)], spelling[0]
+        _, commits, latest = of.get(name, (False, 0, -1))
+        of[name] = " " in name.strip(), commits + many[spelling], max(latest, last[spelling])
+    best = {person: max(of, key=of.__getitem__) for person, of in names.items()}
+    return {**{spelling: best[root(place)] for place, spelling in enumerate(known)}, **bots}
+
+
+def _is_of_bot(address: str) -> bool:
+    """Return whether an address is one that GitHub gives apps, or GitLab access tokens."""
+    name, _, domain = address.casefold().partition("@")
+    return name.endswith("[bot]") or ("_bot" in name and domain.startswith("noreply."))
 
 
 def _address(address: str) -> str:

@@ -82,6 +82,7 @@ _OF_FACTS = {
     "file": "a file: without merges, it was changed by {}",
     "folder": "a folder: without merges, its files were changed by {}",
     "person": "a person: without merges, {}",
+    "bot": "a bot: without merges, {}",
     "release": "a release: without merges and what an earlier one has, {}",
     "issue": "an issue or pull request: without merges, its number is in the kept text of {}",
     "commit": "the hash of {}",
@@ -101,8 +102,10 @@ class Fact(NamedTuple):
         """Return what the commits show: counts, times by their authors' dates, names with the most commits first; `files` of the last `LATELY`."""
         first, last = (choose(row["occurred_at"] for row in self.commits) for choose in (min, max))
         fixes = sum(map(_is_fix, self.commits))
+        authors = [] if self.kind in {"person", "bot"} else _most(map(_author, self.commits))
         names = {
-            "persons": _most(_author(row) for row in self.commits) if self.kind != "person" else [],
+            "persons": [one for one in authors if not is_bot(one)],
+            "bots": [one for one in authors if is_bot(one)],
             "releases": _most(row.get("release", "") for row in self.commits) if self.kind != "release" else [],
             "files": [] if self.kind in {"file", "folder"} else _most(_paths(self.commits[-LATELY:])),
         }
@@ -113,7 +116,7 @@ class Fact(NamedTuple):
         text = f"{self.name} is {_OF_FACTS[self.kind].format(counted)}, "
         text += f"on {begun}" if begun == ended else f"from {begun} to {ended}"
         who = "it" if many == 1 else "they" if many <= LATELY else f"the last {LATELY}"
-        for said, some in zip(("by", "in", f"{who} changed"), names.values(), strict=True):
+        for said, some in zip(("by", "by bots:", "in", f"{who} changed"), names.values(), strict=True):
             more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
             text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
         latest = [
@@ -142,7 +145,7 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
     for row in others:
         release = row.get("release", "")
         if canonical_name(_author(row)) == canonical_name(name):
-            of["person", _author(row)].append(row)
+            of["bot" if is_bot(_author(row)) else "person", _author(row)].append(row)
         if release and release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
             of["release", release].append(row)
         if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
