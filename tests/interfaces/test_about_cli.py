@@ -108,6 +108,23 @@ def test_a_bot_is_no_person_by_its_name_or_by_the_address_that_a_forge_gave_it(r
     assert sorted(one["name"] for one in authors) == ["Jane Abbot", "Jane Talbot"]
 
 
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_who_is_spelled_otherwise_by_now_is_one_person_with_what_was_read_before(
+    run: Run, tmp_path: Path, is_saved: bool
+) -> None:
+    repository, saved = Repository(tmp_path / "lids"), tmp_path / "lids.log"
+    for name, many in {"Tin Tvrtkovic": 2, "Tin Tvrtković": 3}.items():
+        for step in range(many):
+            repository.commit(f"Turn the lid, {name} {step}", {"lid.py": f"{name} {step}"})
+            repository.git("commit", "-q", "--amend", "--no-edit", f"--author={name} <tin@lids.io>")
+        saved.write_bytes(repository.git("log", "--name-status", "--date=iso"))
+        assert run("ingest", "git", saved if is_saved else repository.path, "--project", "lids").exit_code == 0
+        said = run("about", name, "--project", "lids").stdout
+        assert said.startswith(f"{name} is a person: without merges, {2 if many == 2 else 5} commits")
+    assert "; by Tin Tvrtković" in run("about", "lid.py", "--project", "lids").stdout
+    assert "Tin Tvrtković knows lid.py: made 5 of the 5 changes" in run("learning", "--project", "lids").stdout
+
+
 def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\n{}\n\n"

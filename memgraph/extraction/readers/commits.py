@@ -839,6 +839,11 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
     return {**{spelling: best[root(place)] for place, spelling in enumerate(known)}, **bots}
 
 
+def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
+    """Return the person of each full name that is spelled otherwise: what was read before may have that name."""
+    return {name: person for (name, _), person in people.items() if name != person and " " in name.strip()}
+
+
 def _is_of_bot(address: str) -> bool:
     """Return whether an address is one that GitHub gives apps, or GitLab access tokens."""
     name, _, domain = address.casefold().partition("@")

@@ -28,6 +28,7 @@ from memgraph.extraction.readers.commits import (
     first_releases,
     grouped,
     persons,
+    respelled,
     tagged,
 )
 from memgraph.extraction.readers.source import FileReader, SourceRecord, opened, project_of, text_lines, without_ansi
@@ -146,6 +147,8 @@ class GitReader:
             yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
         people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
         recent = RecentCommits()
+        if cursor and (names := respelled(people)):
+            yield SourceRecord(None, start, 0, people=names)
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent, people)
         last: SourceRecord | None = None
@@ -470,6 +473,8 @@ class SavedGitLogReader(FileReader):
         if problem:
             yield SourceRecord(None, start, 0, problem)
         people = persons((one.author, one.address) for one in saved)
+        if cursor and (names := respelled(people)):
+            yield SourceRecord(None, start, 0, people=names)
         recent = RecentCommits()
         for one in saved[max(0, done - RECENT_COMMITS) : done]:
             if isinstance(earlier := one.commit(people), Commit):

@@ -10,7 +10,7 @@ renamed follows its file, so that a later removal finds it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -476,11 +476,17 @@ class _Subject:
 class Undone:
     """Applies to earlier memories what some builds and releases do, in order.
 
-    The candidates of the builds are changed before they are stored. `releases` are the first releases of commits of a project.
+    The candidates of the builds are changed before they are stored. `releases` are the first releases of commits of a project, and
+    `people` the persons of names by which their authors were called.
     """
 
     def __init__(
-        self, reader: Reader, builds: Sequence[BuildRun], project: str = "", releases: Mapping[str, str] | None = None
+        self,
+        reader: Reader,
+        builds: Sequence[BuildRun],
+        project: str = "",
+        releases: Mapping[str, str] | None = None,
+        people: Mapping[str, str] | None = None,
     ) -> None:
         self._reader = reader
         self._subjects: dict[str, _Subject] = {}
@@ -507,11 +513,15 @@ class Undone:
                     if not any(is_release(one["kind"], one["name"]) for one in entities):
                         released = {"name": release, "kind": "commit", "about": False}
                         subject.change(None, release=release, entities=[*entities, released])
+        for name, person in (people or {}).items():
+            for subject in self._of_author(name, project):
+                called = (person if one == name else one for one in subject.get("agents_involved"))
+                subject.change(None, agents_involved=list(dict.fromkeys(called)))
 
     def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun | None, Payload]]:
         """Yield the changes of stored memories, and the links between those and what the same commit stores, with the build that makes them.
 
-        None: a release.
+        None: a release, or a person.
         """
         stored = [one for one in self._subjects.values() if one.place is None]
         for subject in stored:
@@ -550,15 +560,22 @@ class Undone:
         self._links |= {(one.memory_id, relation, subject.memory_id, said): build for one in own}
 
     def _of_commit(self, sha: str, project: str) -> list[_Subject]:
-        return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)
+        slots = self._mentioning("commit", sha[:_COMMIT_CHARS], project)
+        return self._found(slots, project, lambda one: one.get("git_commit") == sha)
+
+    def _of_author(self, name: str, project: str) -> list[_Subject]:
+        index = self._reader.index
+        slots = index.agents.get(code)[0].tolist() if (code := index.agent_names.find(name)) >= 0 else ()
+        return self._found(slots, project, lambda one: name in (one.get("agents_involved") or ()))
 
     def _of_file(self, path: str, project: str) -> list[_Subject]:
-        return self._found("file", path[:400], project, lambda one: path in (one.get("files_involved") or ()))
+        slots = self._mentioning("file", path[:400], project)
+        return self._found(slots, project, lambda one: path in (one.get("files_involved") or ()))
 
-    def _found(self, kind: str, name: str, project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
-        """Return the memories of commits of this project that the index knows by an entity, and the new ones."""
+    def _found(self, slots: Collection[int], project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
+        """Return the memories of commits of this project that are in these slots of the index, and the new ones."""
         names = self._reader.index.ids.names
-        ids = [names[slot] for slot in self._mentioning(kind, name, project)]
+        ids = [names[slot] for slot in slots]
         for row in self._reader.rows([one for one in ids if one not in self._subjects]):
             self._subjects[row["id"]] = _Subject(row["id"], row)
         found = [self._subjects[one] for one in ids if one in self._subjects]
