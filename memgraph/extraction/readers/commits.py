@@ -840,8 +840,9 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
 
 
 def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
-    """Return the person of each full name that is spelled otherwise: what was read before may have that name."""
-    return {name: person for (name, _), person in people.items() if name != person and " " in name.strip()}
+    """Return the person of each full name that nobody has by now: what was read before may have it."""
+    by_name, shown = {name: person for (name, _), person in people.items()}, set(people.values())
+    return {name: person for name, person in by_name.items() if name not in shown and " " in name.strip()}
 
 
 def _is_of_bot(address: str) -> bool:

@@ -10,8 +10,9 @@ renamed follows its file, so that a later removal finds it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -49,6 +50,9 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
+
+KnownOfProject = tuple[str, Mapping[str, str], Mapping[str, str]]
+"""A project, the first release of its commits, and whom names mean by now."""
 
 
 @dataclass(slots=True, eq=False)
@@ -476,19 +480,12 @@ class _Subject:
 class Undone:
     """Applies to earlier memories what some builds and releases do, in order.
 
-    The candidates of the builds are changed before they are stored. `releases` are the first releases of commits of a project, and
-    `people` the persons of names by which their authors were called.
+    The candidates of the builds are changed before they are stored. `known` are the first releases of commits of a project, and the
+    persons of names by which their authors were called.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        builds: Sequence[BuildRun],
-        project: str = "",
-        releases: Mapping[str, str] | None = None,
-        people: Mapping[str, str] | None = None,
-    ) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, builds: Sequence[BuildRun], known: KnownOfProject) -> None:
+        self._reader, (project, releases, people) = reader, known
         self._subjects: dict[str, _Subject] = {}
         self._links: dict[tuple[str, str, str, str], BuildRun] = {}
         self._new: list[_Subject] = []
@@ -506,15 +503,15 @@ class Undone:
                 build, place = subject.place
                 changed = {name: value for name, (value, _) in subject.changed.items()}
                 build.candidates[place] = with_fields(build.candidates[place], changed)
-        for sha, release in (releases or {}).items():
+        for sha, release in releases.items():
             if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
                 for subject in self._of_commit(sha, project):
                     entities = subject.get("entities") or ()
                     if not any(is_release(one["kind"], one["name"]) for one in entities):
                         released = {"name": release, "kind": "commit", "about": False}
                         subject.change(None, release=release, entities=[*entities, released])
-        for name, person in (people or {}).items():
-            for subject in self._of_author(name, project):
+        for name, person in people.items():
+            for subject in self._found("author", name, project, partial(_is_by, name)):
                 called = (person if one == name else one for one in subject.get("agents_involved"))
                 subject.change(None, agents_involved=list(dict.fromkeys(called)))
 
@@ -560,22 +557,15 @@ class Undone:
         self._links |= {(one.memory_id, relation, subject.memory_id, said): build for one in own}
 
     def _of_commit(self, sha: str, project: str) -> list[_Subject]:
-        slots = self._mentioning("commit", sha[:_COMMIT_CHARS], project)
-        return self._found(slots, project, lambda one: one.get("git_commit") == sha)
-
-    def _of_author(self, name: str, project: str) -> list[_Subject]:
-        index = self._reader.index
-        slots = index.agents.get(code)[0].tolist() if (code := index.agent_names.find(name)) >= 0 else ()
-        return self._found(slots, project, lambda one: name in (one.get("agents_involved") or ()))
+        return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)
 
     def _of_file(self, path: str, project: str) -> list[_Subject]:
-        slots = self._mentioning("file", path[:400], project)
-        return self._found(slots, project, lambda one: path in (one.get("files_involved") or ()))
+        return self._found("file", path[:400], project, lambda one: path in (one.get("files_involved") or ()))
 
-    def _found(self, slots: Collection[int], project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
-        """Return the memories of commits of this project that are in these slots of the index, and the new ones."""
+    def _found(self, kind: str, name: str, project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
+        """Return the memories of commits of this project that the index knows by an entity or author, and the new ones."""
         names = self._reader.index.ids.names
-        ids = [names[slot] for slot in slots]
+        ids = [names[slot] for slot in self._mentioning(kind, name, project)]
         for row in self._reader.rows([one for one in ids if one not in self._subjects]):
             self._subjects[row["id"]] = _Subject(row["id"], row)
         found = [self._subjects[one] for one in ids if one in self._subjects]
@@ -586,9 +576,15 @@ class Undone:
         return [one for one in own if is_meant(one)]
 
     def _mentioning(self, kind: str, name: str, project: str) -> set[int]:
-        """Return the index's slots of the memories that mention an entity."""
-        code = self._reader.index.entities.find(entity_name(kind, name, project))
-        return set(self._reader.index.mentions.get(code)[0].tolist()) if code >= 0 else set()
+        """Return the index's slots of the memories that mention an entity, or are of an author."""
+        index, is_entity = self._reader.index, kind != "author"
+        names, slots = (index.entities, index.mentions) if is_entity else (index.agent_names, index.agents)
+        code = names.find(entity_name(kind, name, project) if is_entity else name)
+        return set(slots.get(code)[0].tolist()) if code >= 0 else set()
+
+
+def _is_by(name: str, subject: _Subject) -> bool:
+    return name in (subject.get("agents_involved") or ())
 
 
 def _end(subject: _Subject, build: BuildRun, task: BuildTask, reason: str) -> None:
