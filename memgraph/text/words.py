@@ -14,7 +14,8 @@ FEWEST_WORDS = 4
 _EDGES = "\"'`“”‘’„«»‹›()[]{}<>.,;:!?…*_#|"
 
 _BOT = re.compile(
-    r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
+    r"\[bot\]|\bbot\s*$|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b",
+    re.IGNORECASE,
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph.interfaces.cli.group import cli
+from tests.interfaces.test_ingest_git_cli import Repository
 
 Run = Callable[..., Any]
 
@@ -120,6 +121,52 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
         assert f"nothing is known about {name}" in run("about", name).stderr
 
 
+def test_a_bot_is_no_person_by_its_name_or_by_the_address_that_a_forge_gave_it(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    bots = {
+        "Step Security Bot": "bot@stepsecurity.example",
+        "tidy[bot]": "tidy@x.example",
+        "Tidy Actions": "41+tidy-actions[bot]@users.noreply.github.com",
+        "Release Token": "project_7_bot_3fa9@noreply.gitlab.com",
+    }
+    authors = {"Jane Abbot": "jane@x.example", **bots, "Jane Talbot": "t@x.example"}
+    for number, (name, address) in enumerate(authors.items()):
+        for step in range(3 if name.startswith("Jane") else 1):
+            repository.commit(f"Turn the lid, {name} {step}", {"lid.py": f"{number} {step}"})
+            repository.git("commit", "-q", "--amend", "--no-edit", f"--author={name} <{address}>")
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    lid, *others = run("about", "lid.py", "--project", "lids").stdout.splitlines()
+    assert "by 10 commits, from 2 January 2026 to 11 January 2026; by Jane Abbot, Jane Talbot; by bots: " in lid
+    known = ["Step Security Bot", "tidy[bot]", "Tidy Actions[bot]", "Release Token[bot]"]
+    assert lid.partition("by bots: ")[2] == ", ".join(known)
+    assert "Jane Talbot knows lid.py: made 3 of the 6 changes to it by people" in " ".join(others)
+    for name in known:
+        assert run("about", name, "--project", "lids").stdout.startswith(
+            f"{name} is a bot: without merges, 1 commit, on"
+        )
+    assert run("about", "Jane Abbot").stdout.startswith("Jane Abbot is a person: without merges, 3 commits")
+    query = "MATCH (p:Person)<-[:AUTHORED_BY]-(:Memory)-[:CHANGED]->(f:File {name: 'lid.py'}) RETURN DISTINCT p.name AS name"
+    authors = json.loads(run("query", "--cypher", query, "--json").stdout)
+    assert sorted(one["name"] for one in authors) == ["Jane Abbot", "Jane Talbot"]
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_who_is_spelled_otherwise_by_now_is_one_person_with_what_was_read_before(
+    run: Run, tmp_path: Path, is_saved: bool
+) -> None:
+    repository, saved = Repository(tmp_path / "lids"), tmp_path / "lids.log"
+    for name, many in {"Tin Tvrtkovic": 2, "Tin Tvrtković": 3}.items():
+        for step in range(many):
+            repository.commit(f"Turn the lid, {name} {step}", {"lid.py": f"{name} {step}"})
+            repository.git("commit", "-q", "--amend", "--no-edit", f"--author={name} <tin@lids.io>")
+        saved.write_bytes(repository.git("log", "--name-status", "--date=iso"))
+        assert run("ingest", "git", saved if is_saved else repository.path, "--project", "lids").exit_code == 0
+        said = run("about", name, "--project", "lids").stdout
+        assert said.startswith(f"{name} is a person: without merges, {2 if many == 2 else 5} commits")
+    assert "; by Tin Tvrtković" in run("about", "lid.py", "--project", "lids").stdout
+    assert "Tin Tvrtković knows lid.py: made 5 of the 5 changes" in run("learning", "--project", "lids").stdout
+
+
 def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\n{}\n\n"
@@ -143,6 +190,32 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     assert "top is a folder: without merges, its files were changed by 2 commits" in run(
         "about", "top/"
     ).stdout.replace("/", "")
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_file_is_followed_in_the_order_of_the_commits_whenever_their_authors_made_them(
+    run: Run, tmp_path: Path, is_saved: bool
+) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Add a lid", {"old/lid.py": "0"})
+    repository.commit("Fix the rim", {"old/lid.py": "1"})
+    repository.commit("Move the lid", {"old/lid.py": None, "new/lid.py": "1"})
+    for day in (1, 2, 3):
+        repository.commit(f"Fix the knob, step {day}", {"new/lid.py": f"knob {day}"})
+        repository.git("commit", "-q", "--amend", "--no-edit", f"--date=2025-12-0{day}T12:00:00Z")
+    repository.commit("Polish the lid", {"new/lid.py": "2"})
+    saved = tmp_path / "lids.log"
+    saved.write_bytes(repository.git("log", "--name-status", "--date=iso"))
+    assert run("ingest", "git", saved if is_saved else repository.path, "--project", "lids").exit_code == 0
+    assert run("sleep").exit_code == 0
+    hot = "new/lid.py is a hot spot: 4 of its 7 changes were fixes, 4 of the last 7; the latest fix was on 3 January 2026."
+    for name in ("old/lid.py", "new/lid.py"):
+        fact, *latest = run("about", name, "--project", "lids").stdout.splitlines()
+        assert "changed by 7 commits, 4 of them fixes, from 1 December 2025 to 8 January 2026; by Ada" in fact
+        assert [line.split(" ", 4)[-1] for line in latest[:2]] == ["Polish the lid", "Fix the knob, step 3"]
+        assert [line.split(" ", 1)[1].strip() for line in latest if "hot spot" in line] == [hot]
+    assert hot in run("learning", "--project", "lids").stdout
+    assert hot in [one["content"] for one in json.loads(run("list", "--limit", 100, "--json").stdout)]
 
 
 @pytest.mark.parametrize("first", ["R100\tlid\tlid/core.py", "A\tlid/lid"])

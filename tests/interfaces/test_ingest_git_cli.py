@@ -159,6 +159,22 @@ class TestReverts:
         assert [one["outcome"] for one in history.made_of(added)] == ["positive"]
         assert [one["invalid_at"] for one in history.made_of(cents)] == [None]
 
+    def test_a_revert_that_quotes_what_it_reverts_in_a_list_ends_it(
+        self, history: History, repository: Repository
+    ) -> None:
+        cents = repository.commit(COINS, {"shop/prices.py": "1"})
+        message = f'Revert cents (#7)\n\n* Revert "{CENTS}"\n\n* Add a test of decimals'
+        revert = repository.commit(message, {"shop/prices.py": "2", "test_prices.py": "1"})
+        history.read(repository.path)
+
+        reason = f"its change was reverted by commit {revert[:12]}"
+        assert [one["invalidation_reason"] for one in history.made_of(cents)] == [reason]
+        (found,) = json.loads(history.run("query", "reverted_work", "--json").stdout)
+        assert found["reverted"] == [cents]
+        recalled = history.run("recall", "Use integer cents for prices").stdout
+        assert f"reverts {cents[:10]}" in recalled
+        assert "what the bank had booked" not in recalled
+
     @pytest.mark.parametrize("title", ['Revert "Revert "{}""', 'Reapply "{}"', 'Reland "{}"', "Go back to cents"])
     def test_a_revert_of_a_revert_puts_the_change_back(self, history: History, title: str) -> None:
         cents = history.commit(COINS)
@@ -415,6 +431,9 @@ class TestMovedFiles:
             ("Prices belong to the core", {"shop/prices.py": None, "core/prices.py": "rewritten"}),
             ("Remove shop/prices.py", {"shop/prices.py": None, "core/prices.py": "rewritten"}),
             ("Drop the prices", {"shop/prices.py": None, "shop/money.py": REWRITTEN}),
+            ("Compile the prices", {"shop/prices.py": None, "core/prices.pyx": REWRITTEN}),
+            ("Compile a package of prices", {"shop/prices.py": None, "shop/prices/__init__.pyx": REWRITTEN}),
+            ("Render the prices", {"shop/prices.py": None, "shop/prices.py.in": REWRITTEN}),
         ],
     )
     def test_code_that_moved_is_not_gone(
@@ -433,6 +452,8 @@ class TestMovedFiles:
             ("Remove the prices", {"shop/prices.py": None}),
             ("The bank knows the prices", {"shop/prices.py": None, "notes.md": "Prices are at the bank"}),
             ("Drop our own prices", {"shop/prices.py": None, "shop/bank.py": "1"}),
+            ("Say where the prices went", {"shop/prices.py": None, "shop/prices.md": "Prices are at the bank"}),
+            ("Write another manual", {"shop/prices.py": None, "shop/manual.md": REWRITTEN}),
         ],
     )
     def test_code_that_was_removed_is_gone(
@@ -445,13 +466,16 @@ class TestMovedFiles:
         reason = f"the code it concerns was removed by commit {gone[:12]}"
         assert [one["invalidation_reason"] for one in history.made_of(cents)] == [reason]
 
-    def test_code_that_moved_and_was_then_removed_is_gone(self, history: History, repository: Repository) -> None:
+    @pytest.mark.parametrize("moved", ["prices/__init__.py", "prices.pyx"])
+    def test_code_that_moved_and_was_then_removed_is_gone(
+        self, history: History, repository: Repository, moved: str
+    ) -> None:
         cents = repository.commit(COINS, {"prices.py": "1\n" * 60})
-        repository.commit("Make the prices a package", {"prices.py": None, "prices/__init__.py": "rewritten"})
-        repository.commit("Remove the prices", {"prices/__init__.py": None})
+        repository.commit("Move the prices", {"prices.py": None, moved: self.REWRITTEN})
+        repository.commit("Remove the prices", {moved: None})
         history.read(repository.path)
 
-        assert [one["files_involved"] for one in history.made_of(cents)] == [["prices/__init__.py"]]
+        assert [one["files_involved"] for one in history.made_of(cents)] == [[moved]]
         assert "was removed" in str(history.made_of(cents)[0]["invalidation_reason"])
 
 

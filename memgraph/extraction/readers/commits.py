@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from memgraph.extraction.components import is_documentation, is_test, only_dependencies
@@ -17,7 +17,7 @@ from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKi
 from memgraph.model.ids import canonical_name
 from memgraph.model.timestamps import to_iso
 from memgraph.text import lazy_re as re
-from memgraph.text.words import overlap, words_of
+from memgraph.text.words import is_bot, overlap, words_of
 
 _MAX_SUBJECT_LINES = 3
 _MAX_WRAPPED_LINES = 12
@@ -242,6 +242,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """A commit or a pull request, alone or as the next of several."""
+_QUOTES, _ITEM = ('"', "“"), "*- "
 _MAX_TURNS = 6
 _LEAST_OBJECT_CHARS = 8
 _REFERENCE = re.compile(r"(?:\b([0-9a-f]{7,40})|(?:#|\bGH-)(\d{1,7}))\b", re.IGNORECASE)
@@ -276,15 +277,16 @@ def actions_in(text: str) -> set[str]:
 
 
 def _reverting(body: str) -> Iterator[int]:
-    """Yield the places of a body after which a line names what its commit reverts: "This reverts commit …"."""
+    """Yield the places of a body after which a line, or an item, names what its commit reverts: "This reverts commit …"."""
     at = 0
     for line in body.splitlines(keepends=True):
         at += len(line)
-        what = line.removeprefix("This ").removeprefix("this ")
-        for name in ("commit ", "change ", "patch ") if what != line else ():
+        item = line.lstrip(_ITEM)
+        what = item.removeprefix("This ").removeprefix("this ")
+        for name in ("commit ", "change ", "patch ") if what != item else ():
             what = what.removeprefix(name)
         action, what = action_of(what)
-        if action == "undo" and any(map(str.isdigit, what[:120])):
+        if action == "undo" and (what.startswith(_QUOTES) or any(map(str.isdigit, what[:120]))):
             yield at - len(what)
 
 
@@ -519,16 +521,20 @@ class RecentCommits:
         if is_turn or not _is_squashed(body):
             places += [(body, at) for at in _reverting(body)]
         is_named = False
-        for named in chain.from_iterable(_named_in(text, at) for text, at in places[:_MAX_NAMED]):
-            is_id = named[1] is not None
-            sha = self._resolved(named[1].lower(), guess=True) if is_id else self._latest("request", named[2])
-            if sha:
+        for text, at in places[:_MAX_NAMED]:
+            quoted = _QUOTED.match(text[at:].partition("\n")[0].rstrip()) if text is body else None
+            found = [self._titled(quoted[1])] if quoted else map(self._meant, _named_in(text, at))
+            for known in filter(None, found):
                 is_named = True
-                yield sha
-        if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(('"', "“")):
+                yield known
+        if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(_QUOTES):
             sha = self._latest("subject", what) or self._resembling(bare(what[:300]), commit)
             if sha:
                 yield sha
+
+    def _meant(self, named: re.Match[str]) -> str | None:
+        """Return the commit that is named by its id, which need not be known, or by its request."""
+        return self._resolved(named[1].lower(), guess=True) if named[1] else self._latest("request", named[2])
 
     def _titled(self, title: str) -> str | None:
         """Return the latest commit of a title, which may be without its issues, or cut off after some words."""
@@ -622,8 +628,8 @@ _MAX_FILES = 10_000
 _PARTIAL = ("wip", "draft", "partial", "incomplete", "work in progress")
 
 _KIND_OF_STATUS: dict[str, Literal["A", "M", "D", "R"]] = {"A": "A", "C": "A", "D": "D", "R": "R"}
-_MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
-"""Names that many folders have a file of."""
+_MANY = frozenset({"__init__", "conftest", "index", "mod", "package", "Makefile"})
+"""Names, without endings, that many folders have a file of."""
 
 
 def grouped(
@@ -743,9 +749,9 @@ def _changed(file: FileChange) -> ChangedFile:
 def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     """Return the files that are gone, and the new paths of those that were renamed.
 
-    Git takes a file that was split, joined, or moved and rewritten for one that was deleted. It moved if a new file has
-    its name or is in a folder of its name; otherwise it is gone, unless files of its kind gain more than half as many lines
-    as it had: these may be its own.
+    Git takes a file that was split, joined, converted, or moved and rewritten for one that was deleted. It moved if a new file has
+    its name or is in a folder of its name, or if files that are called like it, whatever their endings, gain more than half as many
+    lines as it had; otherwise it is gone, unless files of its kind gain as many: these may be its own.
     """
     renamed = {file.was: file.path for file in files if file.status == "R"}
     places: dict[str, str] = {}
@@ -753,21 +759,30 @@ def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     for file in files:
         folder, _, name = file.path.rpartition("/")
         stem, _, suffix = file.path.rpartition(".")
-        brought[suffix] += file.added or 0
-        if file.status in "ACR":
-            for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
-                places.setdefault(key, file.path)
-            brought[suffix] += file.added is None  # where lines are not counted, every new file may hold them
+        is_new = file.status in "ACR"
+        for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}", _called(file.path)) if is_new else ():
+            places.setdefault(key, file.path)
+        for key in (suffix, _called(file.path)):  # where lines are not counted, every new file may hold them
+            brought[key] += is_new if file.added is None else file.added
     removed = []
     for file in files:
         folder, _, name = file.path.rpartition("/")
-        suffix = file.path.rpartition(".")[2]
-        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        suffix, called = file.path.rpartition(".")[2], _called(file.path)
+        half, is_one_of_many = (file.removed or 0) / 2, name.partition(".")[0] in _MANY
+        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (not is_one_of_many and places.get(name))
+        place = place or (brought[called] > half and places.get(called))
         if file.status == "D" and place:
             renamed[file.path] = place
-        elif file.status == "D" and brought[suffix] * 2 <= (file.removed or 0):
+        elif file.status == "D" and max(brought[suffix], brought[called]) <= half:
             removed.append(file.path)
     return removed, renamed
+
+
+def _called(path: str) -> str:
+    """Return the name of a file without its endings, or of its folder if many folders have a file of that name; as a key."""
+    folder, _, name = path.rpartition("/")
+    called = name.lstrip(".").partition(".")[0]
+    return f"{folder.rpartition('/')[2] if called in _MANY else called}/"
 
 
 def _paths(files: Iterable[str]) -> list[str]:
@@ -785,14 +800,19 @@ Spelling = tuple[str, str]
 """A name and an address, as a commit has them."""
 
 
-def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
-    """Return the name of the person that each spelling means, of which the oldest come first.
+def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
+    """Return the name of the person that each spelling means, of the authors of commits, the oldest first.
 
     Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
-    is the first spelling of two words or more, else the first: so what is appended to a history changes it only for
-    those who get a full name, prove to be one person, or share their address with many. Linear: a union–find with path halving.
+    is that of the most commits, of two words or more if there is one; of several the latest. To the name of a bot that a forge's
+    address shows to be one is added what forges add. Linear: a union–find with path halving.
     """
-    known = list(dict.fromkeys(spellings))
+    last, many = dict[Spelling, int](), Counter[Spelling]()
+    for place, author in enumerate(authors):
+        last[author] = place
+        many[author] += 1
+    bots = {one: one[0] if is_bot(one[0]) else f"{one[0]}[bot]" for one in last if _is_of_bot(one[1])}
+    known = [one for one in last if one not in bots]
     names_of: dict[str, set[str]] = defaultdict(set)
     for name, address in known:
         names_of[_address(address)].add(canonical_name(name))
@@ -810,12 +830,25 @@ def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
         for key in (*keys, *([called] if " " in called else [])):
             one, other = sorted((root(first.setdefault(key, place)), root(place)))
             parent[other] = one
-    called_: dict[int, str] = {}
-    for place, (name, _) in enumerate(known):
-        one = root(place)
-        if one not in called_ or (" " in name.strip() and " " not in called_[one].strip()):
-            called_[one] = name
-    return {spelling: called_[root(place)] for place, spelling in enumerate(known)}
+    names: dict[int, dict[str, tuple[bool, int, int]]] = defaultdict(dict)
+    for place, spelling in enumerate(known):
+        of, name = names[root(place)], spelling[0]
+        _, commits, latest = of.get(name, (False, 0, -1))
+        of[name] = " " in name.strip(), commits + many[spelling], max(latest, last[spelling])
+    best = {person: max(of, key=of.__getitem__) for person, of in names.items()}
+    return {**{spelling: best[root(place)] for place, spelling in enumerate(known)}, **bots}
+
+
+def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
+    """Return the person of each full name that nobody has by now: what was read before may have it."""
+    by_name, shown = {name: person for (name, _), person in people.items()}, set(people.values())
+    return {name: person for name, person in by_name.items() if name not in shown and " " in name.strip()}
+
+
+def _is_of_bot(address: str) -> bool:
+    """Return whether an address is one that GitHub gives apps, or GitLab access tokens."""
+    name, _, domain = address.casefold().partition("@")
+    return name.endswith("[bot]") or ("_bot" in name and domain.startswith("noreply."))
 
 
 def _address(address: str) -> str:

@@ -28,6 +28,7 @@ from memgraph.extraction.readers.commits import (
     first_releases,
     grouped,
     persons,
+    respelled,
     tagged,
 )
 from memgraph.extraction.readers.source import FileReader, SourceRecord, opened, project_of, text_lines, without_ansi
@@ -144,9 +145,10 @@ class GitReader:
         if others and not cursor:
             shown = ", ".join([*others[:_TAGS_SHOWN], *(["…"] if others[_TAGS_SHOWN:] else [])])
             yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
-        # what an earlier run read comes first, so that it keeps its names
         people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
         recent = RecentCommits()
+        if cursor and (names := respelled(people)):
+            yield SourceRecord(None, start, 0, people=names)
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent, people)
         last: SourceRecord | None = None
@@ -173,14 +175,13 @@ class GitReader:
         return [_Span("", head)]
 
     def _authors(self, *revisions: str) -> Iterator[Spelling]:
-        """Yield the spellings of the authors of commits, the oldest first."""
-        found: dict[Spelling, None] = {}
-        with self._running("log", "-z", "--format=%aN%n%aE", "--encoding=UTF-8", *revisions, "--") as output:
+        """Yield the authors of commits, the oldest first."""
+        with self._running(
+            "log", "--reverse", "-z", "--format=%aN%n%aE", "--encoding=UTF-8", *revisions, "--"
+        ) as output:
             for token in _tokens(output):
                 name, _, address = token.strip("\n").partition("\n")
-                found.pop((name, address), None)
-                found[name, address] = None
-        return reversed(found)
+                yield name, address
 
     def people(self) -> dict[Spelling, str]:
         """Return the person of each spelling (name and address) of an author."""
@@ -472,6 +473,8 @@ class SavedGitLogReader(FileReader):
         if problem:
             yield SourceRecord(None, start, 0, problem)
         people = persons((one.author, one.address) for one in saved)
+        if cursor and (names := respelled(people)):
+            yield SourceRecord(None, start, 0, people=names)
         recent = RecentCommits()
         for one in saved[max(0, done - RECENT_COMMITS) : done]:
             if isinstance(earlier := one.commit(people), Commit):

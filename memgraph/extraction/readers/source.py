@@ -67,7 +67,7 @@ class SourceRecord:
 
     Given to `Reader.records`, the cursor continues after everything that is final up to here. What may still grow (the last group of
     commits, an incomplete line) is not final and is read again. It covers `records` raw records (commits, lines); `releases` has the
-    first release of commits that were read before, of which some may have been released since.
+    first release of commits that were read before, of which some may have been released since, and `people` whom names mean by now.
     """
 
     build: BuildEventLog | None
@@ -75,6 +75,7 @@ class SourceRecord:
     records: int
     skipped: str | None = None
     releases: Mapping[str, str] = field(default_factory=dict)
+    people: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

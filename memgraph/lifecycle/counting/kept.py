@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +84,7 @@ _OF_FACTS = {
     "file": "a file: without merges, it was changed by {}",
     "folder": "a folder: without merges, its files were changed by {}",
     "person": "a person: without merges, {}",
+    "bot": "a bot: without merges, {}",
     "release": "a release: without merges and what an earlier one has, {}",
     "issue": "an issue or pull request: without merges, its number is in the kept text of {}",
     "commit": "the hash of {}",
@@ -99,10 +102,12 @@ class Fact(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return what the commits show: counts, times by their authors' dates, names with the most commits first; `files` of the last `LATELY`."""
-        first, last = (self.commits[place]["occurred_at"] for place in (0, -1))
+        first, last = (choose(row["occurred_at"] for row in self.commits) for choose in (min, max))
         fixes = sum(map(_is_fix, self.commits))
+        authors = [] if self.kind in {"person", "bot"} else _most(map(_author, self.commits))
         names = {
-            "persons": _most(_author(row) for row in self.commits) if self.kind != "person" else [],
+            "persons": [one for one in authors if not is_bot(one)],
+            "bots": [one for one in authors if is_bot(one)],
             "releases": _most(row.get("release", "") for row in self.commits) if self.kind != "release" else [],
             "files": [] if self.kind in {"file", "folder"} else _most(_paths(self.commits[-LATELY:])),
         }
@@ -114,7 +119,7 @@ class Fact(NamedTuple):
         text = f"{self.name} is {_OF_FACTS[self.kind].format(counted)}, "
         text += f"on {begun}" if begun == ended else f"from {begun} to {ended}"
         who = "it" if many == 1 else "they" if many <= LATELY else f"the last {LATELY}"
-        for said, some in zip(("by", "in", f"{who} changed"), names.values(), strict=True):
+        for said, some in zip(("by", "by bots:", "in", f"{who} changed"), names.values(), strict=True):
             more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
             text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
         latest = [
@@ -131,7 +136,7 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
     A file may have the name, have had it, or end with it: several files are several facts.
     """
     commits = dict[str, Row]()
-    for row in sorted(_rows(reader, project), key=_in_time):
+    for row in _rows(reader, project):
         if "git_commit" in row:
             commits.setdefault(row["git_commit"], row)
     number = match[1] if (match := _NUMBERED.fullmatch(name)) else ""
@@ -143,7 +148,7 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
     for row in others:
         release = row.get("release", "")
         if canonical_name(_author(row)) == canonical_name(name):
-            of["person", _author(row)].append(row)
+            of["bot" if is_bot(_author(row)) else "person", _author(row)].append(row)
         if release and release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
             of["release", release].append(row)
         if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
@@ -166,11 +171,7 @@ def _files(commits: Iterable[Row], name: str) -> list[Fact]:
         found, present[name] = [name], [file for one in found for file in present[one]]
     kind = "file" if name in known or found != [name] else "folder"
     changed = {one: {row["id"]: row for file in present[one] for row in of[file]} for one in found}
-    return [Fact(kind, one, sorted(rows.values(), key=_in_time)) for one, rows in changed.items()]
-
-
-def _in_time(row: Row) -> tuple[str, int]:
-    return row["occurred_at"], row["seq"]
+    return [Fact(kind, one, sorted(rows.values(), key=itemgetter("seq"))) for one, rows in changed.items()]
 
 
 def _paths(commits: Iterable[Row]) -> Iterator[str]:
@@ -309,9 +310,11 @@ def _episodes(reader: Reader, project: str) -> Mask:
 
 
 def _rows(reader: Reader, project: str) -> list[Row]:
+    """Return the episodes of a project in the order of its history: authors' dates need not follow it, and what a name means does."""
     with reader.frozen():
         ids = [reader.index.ids.names[slot] for slot in np.flatnonzero(_episodes(reader, project)).tolist()]
-        return [row for row in reader.rows(ids) if not row.get("is_suppressed")]
+        rows = (row for row in reader.rows(ids) if not row.get("is_suppressed"))
+        return sorted(rows, key=itemgetter("seq"))
 
 
 def _is_fix(row: Row) -> bool:
@@ -319,11 +322,10 @@ def _is_fix(row: Row) -> bool:
 
 
 def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
-    """Return the commits of a project in the order of their times, and the results of its tests in the order of theirs."""
+    """Return the commits of a project in the order of its history, and the results of its tests in the order of their times."""
     rows = _rows(reader, project)
     by_commit = {row["git_commit"]: row for row in rows if "git_commit" in row and row.get("changes")}
-    commits = sorted(by_commit.values(), key=_in_time)
-    changes = [_change(row) for row in commits]
+    changes = [_change(row) for row in by_commit.values()]
     told = {
         event: row["id"]
         for row in rows
@@ -345,7 +347,8 @@ def _outcomes(
         failed = {test: told[event] for test, event in events.items() if event in told}
         ran.append((run, ever.intersection(run.get("passed", ())), failed))
     left = Counter(test for _, passed, failed in ran for test in passed | failed.keys())
-    codes, times, near = _codes(changes), [change.at for change in changes], defaultdict[str, list[int]](list)
+    codes, near = _codes(changes), defaultdict[str, list[int]](list)
+    times = list(accumulate((change.at for change in changes), max))
     for place, change in enumerate(changes):
         near[change.sha[:_SHA_CHARS]].append(place)
     last_failed: dict[tuple[str, str], tuple[int, str]] = {}

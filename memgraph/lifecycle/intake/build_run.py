@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -49,6 +50,9 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
+
+KnownOfProject = tuple[str, Mapping[str, str], Mapping[str, str]]
+"""A project, the first release of its commits, and whom names mean by now."""
 
 
 @dataclass(slots=True, eq=False)
@@ -484,13 +488,12 @@ class _Subject:
 class Undone:
     """Applies to earlier memories what some builds and releases do, in order.
 
-    The candidates of the builds are changed before they are stored. `releases` are the first releases of commits of a project.
+    The candidates of the builds are changed before they are stored. `known` are the first releases of commits of a project, and the
+    persons of names by which their authors were called.
     """
 
-    def __init__(
-        self, reader: Reader, builds: Sequence[BuildRun], project: str = "", releases: Mapping[str, str] | None = None
-    ) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, builds: Sequence[BuildRun], known: KnownOfProject) -> None:
+        self._reader, (project, releases, people) = reader, known
         self._subjects: dict[str, _Subject] = {}
         self._links: dict[tuple[str, str, str, str], BuildRun] = {}
         self._new: list[_Subject] = []
@@ -508,18 +511,22 @@ class Undone:
                 build, place = subject.place
                 changed = {name: value for name, (value, _) in subject.changed.items()}
                 build.candidates[place] = with_fields(build.candidates[place], changed)
-        for sha, release in (releases or {}).items():
+        for sha, release in releases.items():
             if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
                 for subject in self._of_commit(sha, project):
                     entities = subject.get("entities") or ()
                     if not any(is_release(one["kind"], one["name"]) for one in entities):
                         released = {"name": release, "kind": "commit", "about": False}
                         subject.change(None, release=release, entities=[*entities, released])
+        for name, person in people.items():
+            for subject in self._found("author", name, project, partial(_is_by, name)):
+                called = (person if one == name else one for one in subject.get("agents_involved"))
+                subject.change(None, agents_involved=list(dict.fromkeys(called)))
 
     def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun | None, Payload]]:
         """Yield the changes of stored memories, and the links between those and what the same commit stores, with the build that makes them.
 
-        None: a release.
+        None: a release, or a person.
         """
         stored = [one for one in self._subjects.values() if one.place is None]
         for subject in stored:
@@ -564,7 +571,7 @@ class Undone:
         return self._found("file", path[:400], project, lambda one: path in (one.get("files_involved") or ()))
 
     def _found(self, kind: str, name: str, project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
-        """Return the memories of commits of this project that the index knows by an entity, and the new ones."""
+        """Return the memories of commits of this project that the index knows by an entity or author, and the new ones."""
         names = self._reader.index.ids.names
         ids = [names[slot] for slot in self._mentioning(kind, name, project)]
         for row in self._reader.rows([one for one in ids if one not in self._subjects]):
@@ -577,9 +584,15 @@ class Undone:
         return [one for one in own if is_meant(one)]
 
     def _mentioning(self, kind: str, name: str, project: str) -> set[int]:
-        """Return the index's slots of the memories that mention an entity."""
-        code = self._reader.index.entities.find(entity_name(kind, name, project))
-        return set(self._reader.index.mentions.get(code)[0].tolist()) if code >= 0 else set()
+        """Return the index's slots of the memories that mention an entity, or are of an author."""
+        index, is_entity = self._reader.index, kind != "author"
+        names, slots = (index.entities, index.mentions) if is_entity else (index.agent_names, index.agents)
+        code = names.find(entity_name(kind, name, project) if is_entity else name)
+        return set(slots.get(code)[0].tolist()) if code >= 0 else set()
+
+
+def _is_by(name: str, subject: _Subject) -> bool:
+    return name in (subject.get("agents_involved") or ())
 
 
 def _end(subject: _Subject, build: BuildRun, task: BuildTask, reason: str) -> None:

@@ -16,7 +16,7 @@ from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.lifecycle.collect import collect, is_landmark
 from memgraph.lifecycle.dedup.near_duplicates import near_to
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, with_fields
+from memgraph.lifecycle.intake.build_run import BuildRun, Failures, KnownOfProject, Undone, with_fields
 from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
 from memgraph.lifecycle.lessons import builds_since, compress
 from memgraph.lifecycle.reconcile import linked_to
@@ -125,7 +125,7 @@ class ConsolidationPipeline:
         build_logs: Sequence[BuildEventLog],
         *,
         also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
-        released: tuple[str, Mapping[str, str]] = ("", {}),
+        known: KnownOfProject = ("", {}, {}),
     ) -> list[ConsolidationResult]:
         """Consolidate several logs in one commit, embedding all their memories together.
 
@@ -136,11 +136,11 @@ class ConsolidationPipeline:
         ----------
         also : callable, optional
             Given the results, returns further events for the same commit, such as a reader's cursor.
-        released : (str, mapping), optional
-            A project, and the first release of its commits: memories that lack theirs get it.
+        known : (str, mapping, mapping), optional
+            A project, the first release of its commits, and whom names mean by now: memories that lack theirs get it.
         """
         checked(Callback, also, "also")
-        released, store = checked(tuple[str, Mapping[str, str]], released, "released"), self._store
+        known, store = checked(KnownOfProject, known, "known"), self._store
         builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
         if not store.config.consolidation_enabled:
             return [build.result(store.now(), notice=_SWITCHED_OFF) for build in builds]
@@ -157,7 +157,7 @@ class ConsolidationPipeline:
         with store.exclusive():  # new and duplicate must still be valid at the commit
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             pending, failures = Pending(store), Failures(store)
-            undone = Undone(store.reader, fresh, *released)
+            undone = Undone(store.reader, fresh, known)
             by_build: dict[BuildRun | None, list[Write]] = {}
             for build in fresh:
                 build.known = self._known(build.log)

@@ -107,6 +107,7 @@ class _Run:
         cursor, counts = batch[-1].cursor, self._counts
         built = [(record, record.build) for record in batch if record.build is not None]
         releases = {commit: name for record in batch for commit, name in record.releases.items()}
+        people = {name: person for record in batch for name, person in record.people.items()}
         records = sum(record.records for record in batch)
         self.read += records
         skipped = [record.skipped for record in batch if record.skipped is not None]
@@ -135,10 +136,10 @@ class _Run:
             return [self._event(cursor)] if cursor != self.cursor and is_done and has_built else []
 
         # a build that ran out of time is continued: the cursor never passes what was not consolidated
-        logs, released = [log for _, log in built], (self._reader.project_id, releases)
+        logs, known = [log for _, log in built], (self._reader.project_id, releases, people)
         is_left = True
         while is_left:
-            results = self._pipeline.consolidate_all(logs, also=cursor_event, released=released)
+            results = self._pipeline.consolidate_all(logs, also=cursor_event, known=known)
             is_left = not all(result.complete for result in results)
         self._kept += len(kept)
         self.cursor = cursor

@@ -17,12 +17,14 @@ from memgraph.model.results.learning import COUNTING_SOURCE
 Store = Any
 
 
-def read(store: Store, folder: Path, commits: list[list[str]], titles: tuple[str, ...] = ()) -> None:
-    """Read a history of commits of these files, one a day."""
+def read(
+    store: Store, folder: Path, commits: list[list[str]], titles: tuple[str, ...] = (), days: tuple[int, ...] = ()
+) -> None:
+    """Read a history of commits of these files, one a day, or each so many days after the first of January."""
     entries = []
     for number, files in enumerate(commits):
         changed = "".join(f"M\t{file}\n" for file in files)
-        day = date(2026, 1, 1) + timedelta(days=number)
+        day = date(2026, 1, 1) + timedelta(days=days[number] if days else number)
         head = f"commit {number + 1:040x}\nAuthor: Ann Smith <a@x.example>\nDate:   {day} 12:00:00 +0000\n\n"
         title = titles[number] if titles else f"Step {number}"
         entries.append(f"{head}    {title}\n\n{changed}\n")
@@ -281,6 +283,19 @@ def test_of_several_commits_before_a_pass_the_last_fix_is_named(store: Store, tm
     runs.add("pass", day=6)
     (rule,) = runs.rules("returning failure")
     assert rule.content.endswith("the last time: commit 0000000000, “Fix the tax”, one of 4 commits.")
+
+
+def test_a_run_comes_after_the_commits_before_it_though_an_author_made_a_later_one_earlier(
+    store: Store, tmp_path: Path
+) -> None:
+    titles = ("Add the cart", "Fix the sum", "Fix the tax", "Rename the tax")
+    read(store, tmp_path, [["cart.py"]] * 4, titles, days=(0, 1, -31, 3))
+    runs = Runs(store)
+    runs.number = 12
+    runs.add("fail", "pass", "fail", "pass", "fail", day=1)
+    runs.add("pass", day=6)
+    (rule,) = runs.rules("returning failure")
+    assert rule.content.endswith("the last time: commit 0000000000, “Fix the tax”, one of 3 commits.")
 
 
 def test_sleep_counts_a_run_in_which_everything_passed(store: Store) -> None:
