@@ -16,7 +16,7 @@ from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.fold import other_wordings
 from memgraph.index.columns import FACT_TAG
 from memgraph.index.index import superseded
-from memgraph.lifecycle.dedup.near_duplicates import copies_of
+from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, copies_of
 from memgraph.lifecycle.intake.observations import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
@@ -287,7 +287,10 @@ class MemoryCommands:
         memory = self.show(id)
         if memory is None or memory.updated_at == memory.created_at:  # nothing was merged into it
             return []
-        return other_wordings(self._store.reader.history(memory.id), memory.id)
+        links = [one for one in self._store.links(memory.id) if one.reason == NEAR_DUPLICATE]
+        others = self._store.read_memories([one.target_id for one in links if one.target_id != memory.id])
+        stored = [one.content for one in others if not one.is_suppressed and one.content != memory.content]
+        return [*dict.fromkeys([*other_wordings(self._store.reader.history(memory.id), memory.id), *stored])]
 
     def stats(self) -> MemoryStats:
         """Return the counts of the store."""
