@@ -798,9 +798,8 @@ Spelling = tuple[str, str]
 def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
     """Return the name of the person that each spelling means, of the authors of commits, the oldest first.
 
-    Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
-    is that of the most commits, of two words or more if there is one; of several the latest. To the name of a bot that a forge's
-    address shows to be one is added what forges add. Linear: a union–find with path halving.
+    Two spellings are one person if they have the same address, or the same name of two words or more, and are called by that of the
+    most commits, of two words or more if there is one; of several by the latest. Linear: a union–find with path halving.
     """
     last, many = dict[Spelling, int](), Counter[Spelling]()
     for place, author in enumerate(authors):
@@ -838,8 +837,8 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
 
 def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
     """Return the person of each full name that nobody has by now: what was read before may have it."""
-    by_name, shown = {name: person for (name, _), person in people.items()}, set(people.values())
-    return {name: person for name, person in by_name.items() if name not in shown and " " in name.strip()}
+    shown = set(people.values())
+    return {name: person for (name, _), person in people.items() if name not in shown and " " in name.strip()}
 
 
 def _address(address: str) -> str:

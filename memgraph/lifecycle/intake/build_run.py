@@ -476,8 +476,7 @@ class _Subject:
 class Undone:
     """Applies to earlier memories what some builds and releases do, in order.
 
-    The candidates of the builds are changed before they are stored. `known` are the first releases of commits of a project, and the
-    persons of names by which their authors were called.
+    The candidates of the builds are changed before they are stored. `known` are a project's first releases of commits and persons of names.
     """
 
     def __init__(
