@@ -17,7 +17,6 @@ from memgraph.model.memory import AgentMemory, Entity, EntityKind
 from memgraph.ports import Annotation, lacks_entities
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import stated
-from memgraph.text.words import is_bot
 
 MAX_ENTITIES = 16
 _MAX_ABOUT_FILES = 3
@@ -133,9 +132,7 @@ def _in_text(memory: AgentMemory) -> Iterator[Entity]:
         if kind := _kind_of(token, in_backticks=True, is_package=beside is not None):
             hits.append((found.start(), _entity(token, kind)))
     for name in dict.fromkeys([*memory.agents_involved[:100], *([memory.speaker] if memory.speaker else [])]):
-        match = (
-            re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name not in _NOBODY and not is_bot(name) else None
-        )
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name not in _NOBODY else None
         hits += [(match.start(), Entity(name=name, kind="person"))] if match else []
     if memory.source not in _CODE_SOURCES:
         people = {canonical_name(name) for name in [*memory.agents_involved, memory.speaker or ""]}

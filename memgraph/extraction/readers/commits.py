@@ -375,13 +375,6 @@ def _said_in(subject: str) -> Undoing | None:
     return Undoing(title, turns % 2 == 0, None, None) if turns else None
 
 
-def _named_in(text: str, at: int) -> Iterator[re.Match[str]]:
-    """Yield the commits and requests that are named one after the other from a place of a text."""
-    while named := _NAMED.match(text, at):
-        yield named
-        at = named.end()
-
-
 class _Kept(NamedTuple):
     author: str
     parents: frozenset[str]
@@ -523,7 +516,7 @@ class RecentCommits:
         is_named = False
         for text, at in places[:_MAX_NAMED]:
             quoted = _QUOTED.match(text[at:].partition("\n")[0].rstrip()) if text is body else None
-            found = [self._titled(quoted[1])] if quoted else map(self._meant, _named_in(text, at))
+            found = [self._titled(quoted[1])] if quoted else self._named(text, at)
             for known in filter(None, found):
                 is_named = True
                 yield known
@@ -532,9 +525,11 @@ class RecentCommits:
             if sha:
                 yield sha
 
-    def _meant(self, named: re.Match[str]) -> str | None:
-        """Return the commit that is named by its id, which need not be known, or by its request."""
-        return self._resolved(named[1].lower(), guess=True) if named[1] else self._latest("request", named[2])
+    def _named(self, text: str, at: int) -> Iterator[str | None]:
+        """Yield the commits that are named one after the other from a place of a text: by id, which need not be known, or by request."""
+        while named := _NAMED.match(text, at):
+            yield self._resolved(named[1].lower(), guess=True) if named[1] else self._latest("request", named[2])
+            at = named.end()
 
     def _titled(self, title: str) -> str | None:
         """Return the latest commit of a title, which may be without its issues, or cut off after some words."""
@@ -803,15 +798,16 @@ Spelling = tuple[str, str]
 def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
     """Return the name of the person that each spelling means, of the authors of commits, the oldest first.
 
-    Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
-    is that of the most commits, of two words or more if there is one; of several the latest. To the name of a bot that a forge's
-    address shows to be one is added what forges add. Linear: a union–find with path halving.
+    Two spellings are one person if they have the same address, or the same name of two words or more, and are called by that of the
+    most commits, of two words or more if there is one; of several by the latest. Linear: a union–find with path halving.
     """
     last, many = dict[Spelling, int](), Counter[Spelling]()
     for place, author in enumerate(authors):
         last[author] = place
         many[author] += 1
-    bots = {one: one[0] if is_bot(one[0]) else f"{one[0]}[bot]" for one in last if _is_of_bot(one[1])}
+    # the addresses that GitHub gives apps, and GitLab access tokens
+    of_bots = (one for one in last if "[bot]@" in one[1] or ("_bot" in one[1] and "@noreply." in one[1]))
+    bots = {one: one[0] if is_bot(one[0]) else f"{one[0]}[bot]" for one in of_bots}
     known = [one for one in last if one not in bots]
     names_of: dict[str, set[str]] = defaultdict(set)
     for name, address in known:
@@ -841,14 +837,8 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
 
 def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
     """Return the person of each full name that nobody has by now: what was read before may have it."""
-    by_name, shown = {name: person for (name, _), person in people.items()}, set(people.values())
-    return {name: person for name, person in by_name.items() if name not in shown and " " in name.strip()}
-
-
-def _is_of_bot(address: str) -> bool:
-    """Return whether an address is one that GitHub gives apps, or GitLab access tokens."""
-    name, _, domain = address.casefold().partition("@")
-    return name.endswith("[bot]") or ("_bot" in name and domain.startswith("noreply."))
+    shown = set(people.values())
+    return {name: person for (name, _), person in people.items() if name not in shown and " " in name.strip()}
 
 
 def _address(address: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -50,9 +49,6 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
-
-KnownOfProject = tuple[str, Mapping[str, str], Mapping[str, str]]
-"""A project, the first release of its commits, and whom names mean by now."""
 
 
 @dataclass(slots=True, eq=False)
@@ -488,11 +484,12 @@ class _Subject:
 class Undone:
     """Applies to earlier memories what some builds and releases do, in order.
 
-    The candidates of the builds are changed before they are stored. `known` are the first releases of commits of a project, and the
-    persons of names by which their authors were called.
+    The candidates of the builds are changed before they are stored. `known` are a project's first releases of commits and persons of names.
     """
 
-    def __init__(self, reader: Reader, builds: Sequence[BuildRun], known: KnownOfProject) -> None:
+    def __init__(
+        self, reader: Reader, builds: Sequence[BuildRun], known: tuple[str, Mapping[str, str], Mapping[str, str]]
+    ) -> None:
         self._reader, (project, releases, people) = reader, known
         self._subjects: dict[str, _Subject] = {}
         self._links: dict[tuple[str, str, str, str], BuildRun] = {}
@@ -519,7 +516,7 @@ class Undone:
                         released = {"name": release, "kind": "commit", "about": False}
                         subject.change(None, release=release, entities=[*entities, released])
         for name, person in people.items():
-            for subject in self._found("author", name, project, partial(_is_by, name)):
+            for subject in self._of_author(name, project):
                 called = (person if one == name else one for one in subject.get("agents_involved"))
                 subject.change(None, agents_involved=list(dict.fromkeys(called)))
 
@@ -567,6 +564,9 @@ class Undone:
     def _of_commit(self, sha: str, project: str) -> list[_Subject]:
         return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)
 
+    def _of_author(self, name: str, project: str) -> list[_Subject]:
+        return self._found("author", name, project, lambda one: name in (one.get("agents_involved") or ()))
+
     def _of_file(self, path: str, project: str) -> list[_Subject]:
         return self._found("file", path[:400], project, lambda one: path in (one.get("files_involved") or ()))
 
@@ -589,10 +589,6 @@ class Undone:
         names, slots = (index.entities, index.mentions) if is_entity else (index.agent_names, index.agents)
         code = names.find(entity_name(kind, name, project) if is_entity else name)
         return set(slots.get(code)[0].tolist()) if code >= 0 else set()
-
-
-def _is_by(name: str, subject: _Subject) -> bool:
-    return name in (subject.get("agents_involved") or ())
 
 
 def _end(subject: _Subject, build: BuildRun, task: BuildTask, reason: str) -> None:

@@ -16,7 +16,7 @@ from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.lifecycle.collect import collect, is_landmark
 from memgraph.lifecycle.dedup.near_duplicates import near_to
 from memgraph.lifecycle.errors import analyse_errors
-from memgraph.lifecycle.intake.build_run import BuildRun, Failures, KnownOfProject, Undone, with_fields
+from memgraph.lifecycle.intake.build_run import BuildRun, Failures, Undone, with_fields
 from memgraph.lifecycle.intake.settle import Pending, compared, redacted, settle
 from memgraph.lifecycle.lessons import builds_since, compress
 from memgraph.lifecycle.reconcile import linked_to
@@ -125,7 +125,7 @@ class ConsolidationPipeline:
         build_logs: Sequence[BuildEventLog],
         *,
         also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
-        known: KnownOfProject = ("", {}, {}),
+        known: tuple[str, Mapping[str, str], Mapping[str, str]] = ("", {}, {}),
     ) -> list[ConsolidationResult]:
         """Consolidate several logs in one commit, embedding all their memories together.
 
@@ -140,7 +140,7 @@ class ConsolidationPipeline:
             A project, the first release of its commits, and whom names mean by now: memories that lack theirs get it.
         """
         checked(Callback, also, "also")
-        known, store = checked(KnownOfProject, known, "known"), self._store
+        known, store = checked(tuple[str, Mapping[str, str], Mapping[str, str]], known, "known"), self._store
         builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
         if not store.config.consolidation_enabled:
             return [build.result(store.now(), notice=_SWITCHED_OFF) for build in builds]
