@@ -52,7 +52,7 @@ _NUMBERS = ("INT", "UINT", "DOUBLE", "FLOAT", "DECIMAL", "SERIAL")
 @click.option(
     "--cypher",
     metavar="TEXT",
-    help="A read-only statement instead of a query's NAME; '-' reads standard input. `memgraph queries schema` lists what it can ask for.",
+    help="A read-only statement ('-': standard input) over what `memgraph queries schema` lists.",
 )
 @click.option(
     "--param",
