@@ -328,7 +328,8 @@ class SourceError(MemGraphError):
 
     def __init__(self, message: str, *, path: Path) -> None:
         self.path = path
-        super().__init__(f"{path}: {message}")
+        is_about_it = message.startswith(("is ", "does ", "has ", "holds ", "contains "))
+        super().__init__(f"{path}{' ' if is_about_it else ': '}{message}")
 
 
 _REPR = reprlib.Repr()

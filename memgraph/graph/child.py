@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util  # noqa: F401 - the engines use it without importing it
 import os
 import queue
+import re
 import resource
 import shutil
 import threading
@@ -26,6 +27,8 @@ IDLE_S = 60.0
 _BATCH_BYTES = 1 << 20
 _MOST_KEPT_BYTES = 512 << 20
 """A child that has grown beyond this ends after its query; the next one starts small."""
+_KIND = re.compile(r"^\w+ exception: ")
+"""What the engine calls its errors: nothing to its users."""
 _ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
 """Errors that an engine's binding raises."""
 
@@ -95,7 +98,7 @@ class _Graph:
         # Preparation refuses several statements before the first has run; `execute` would run them all.
         prepared = self.engine.PreparedStatement(self.connection, query, params)
         if not prepared.is_success():
-            raise _Refused(f"the query failed: {prepared.get_error_message()}")
+            raise _Refused(f"the query failed: {_KIND.sub('', prepared.get_error_message(), count=1)}")
         result = self.connection.execute(prepared, params)
         if isinstance(result, list):
             raise _Refused("the query holds several statements; only one is run")
@@ -220,7 +223,7 @@ def _no_file_grows() -> Iterator[None]:
 def _shown(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "it ran out of memory"
-    return str(error).encode("utf-8", "backslashreplace").decode()
+    return _KIND.sub("", str(error).encode("utf-8", "backslashreplace").decode(), count=1)
 
 
 def _has_grown() -> bool:

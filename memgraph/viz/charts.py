@@ -298,12 +298,12 @@ def _dates(series: Series, axes: Axes, *, is_small: bool) -> None:
     axes.set_xlim(number_of(days[0]) - half, number_of(days[-1]) + half)
     if series.undated:
         ticks = days[:: -(-len(days) // (_MOST_TICKS_SMALL if is_small else _MOST_TRIALS))]
-        labels, said = [f"trial {trial_of(day.isoformat())}" for day in ticks], ""
+        labels = [f"trial {trial_of(day.isoformat())}" for day in ticks]
     else:
-        ticks, labels, said = ticks_between(days[0], days[-1], _MOST_TICKS_SMALL if is_small else _MOST_TICKS)
+        ticks, labels = ticks_between(days[0], days[-1], _MOST_TICKS_SMALL if is_small else _MOST_TICKS)
     axes.set_xticks(number_of(ticks), labels)
     if not is_small:
-        axes.set_xlabel(said and f"{series.bucket}{said}".strip() + ", UTC")
+        axes.set_xlabel("" if series.undated else f"{series.bucket}, UTC")
 
 
 def _name(axes: Axes, ends: Sequence[_End], *, is_small: bool) -> None:
@@ -390,15 +390,15 @@ def apart(heights: Sequence[float], sizes: Sequence[float]) -> list[float]:
     return at
 
 
-def ticks_between(first: date, last: date, most: int) -> tuple[list[date], list[str], str]:
-    """Return tick dates between two dates (at most one less than `most`), their labels, and the year if the labels omit it."""
+def ticks_between(first: date, last: date, most: int) -> tuple[list[date], list[str]]:
+    """Return tick dates between two dates (at most one less than `most`), and their labels: days name the year where it begins."""
     span = (last - first).days
     if span <= _SHOWN_BY_DAY:
         step = next(step for step in (1, 2, 7, 14, 28) if span < step * most)
         ticks = [first + timedelta(days=number) for number in range(0, span + 1, step)]
-        years = f"{first.year}" if first.year == last.year else f"{first.year} and {last.year}"
-        return ticks, [f"{day:%b} {day.day}" for day in ticks], f" of {years}"
+        begins = {day.year: day for day in reversed(ticks)}.values()
+        return ticks, [f"{day:%b} {day.day}" + (f"\n{day.year}" if day in begins else "") for day in ticks]
     months = range(12 * first.year + first.month - (first.day == 1), 12 * last.year + last.month)
     step = next(step for step in _MONTHS if len(months) <= step * most)
     ticks = [date(month // 12, month % 12 + 1, 1) for month in months if month % step == 0]
-    return ticks, [f"{day:%Y}" if step % 12 == 0 else f"{day:%b %Y}" for day in ticks], " "
+    return ticks, [f"{day:%Y}" if step % 12 == 0 else f"{day:%b %Y}" for day in ticks]

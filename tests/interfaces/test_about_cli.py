@@ -39,7 +39,10 @@ def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
 
 def test_about_prints_what_is_counted_about_a_file(run: Run) -> None:
     said = run("about", "cup.py").stdout
-    assert "Who changes cup.py changes test_cup.py too: so did 10 of the last 10 commits that changed cup.py" in said
+    assert (
+        "Who changes cup.py changes test_cup.py too: so did 10 of the last 10 commits of 2 to 20 files that changed it, "
+        in said
+    )
     assert (
         "cup.py is a hot spot: 5 of its 10 changes were fixes or closed an issue, 5 of the last 10; the latest of these was on 18 January 2026."
         in said

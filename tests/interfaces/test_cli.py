@@ -610,6 +610,9 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert "Read 3 commits" in result.stdout
     assert "An agent about to “change src/" in result.stdout
     assert "Notes from past work in shop." in result.stdout
+    lines = result.stdout.splitlines()
+    head = next(place for place, line in enumerate(lines) if "Notes from past work in shop." in line)
+    assert [len(line) - len(line.lstrip()) for line in lines[head : head + 2]] == [3, 3]
     assert result.stdout.count("   memgraph ") == 3
     assert max(len(line) for line in result.stdout.splitlines() if str(repository) not in line) <= 80
     assert not (isolated_environment / "memgraph").exists()

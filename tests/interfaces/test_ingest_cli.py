@@ -102,7 +102,7 @@ def test_one_that_cannot_be_read_does_not_keep_the_others_from_it(run: Any, repo
     assert told["total"]["builds"] == 2
     assert len(told["unreadable"]) == 1
     assert "binary" in told["unreadable"][0]
-    assert f"memgraph: {reports / 'a.xml'}: contains binary data" in shown.stderr
+    assert f"memgraph: {reports / 'a.xml'} contains binary data" in shown.stderr
 
 
 def test_a_directory_without_sources_does_not_keep_the_others_from_it(run: Any, tmp_path: Path, reports: Path) -> None:
@@ -236,8 +236,9 @@ def test_a_folder_of_saved_logs_is_refused_with_the_right_command(run: Any, tmp_
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "shop.log.txt").write_text("commit 0123456789abcdef0123456789abcdef01234567\n")
     said = run("git", tmp_path / "logs").stderr
-    assert "is not a git repository" in said
+    assert f"memgraph: {tmp_path / 'logs'} is not a git repository; " in said
     assert "memgraph ingest git FILE..." in said
+    assert run("git", tmp_path / "none").stderr == f"memgraph: {tmp_path / 'none'} does not exist\n"
     assert "fatal" not in said
 
 

@@ -142,12 +142,12 @@ NAMED = "RETURN '\x9b31m=1+1\x1b' AS `a\x1b[31m`"
 
 
 def test_a_terminal_is_given_no_commands_in_csv_and_a_pipe_what_there_is(run, monkeypatch, capsys):
-    assert run("query", "--cypher", NAMED, "--csv").stdout_bytes == "a\x1b[31m\r\n\x9b31m=1+1\x1b\r\n".encode()
+    assert run("query", "--cypher", NAMED, "--csv").stdout_bytes == "a\x1b[31m\n\x9b31m=1+1\x1b\n".encode()
     (row,) = json.loads(run("query", "--cypher", NAMED, "--json").stdout)
     rows = Rows([row], columns=[Column(name, "STRING") for name in row])
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     print_csv(rows)
-    assert capsys.readouterr().out == "a\\x1b[31m\r\n\\x9b31m=1+1\\x1b\r\n"
+    assert capsys.readouterr().out == "a\\x1b[31m\n\\x9b31m=1+1\\x1b\n"
     print_table(rows)
     assert r"a\x1b[31m" in capsys.readouterr().out
 
@@ -183,7 +183,7 @@ def test_parquet_keeps_the_types(run, tmp_path):
     assert pq.read_table(path).column_names == [column.name for column in named_queries()["builds"].columns]
 
 
-@pytest.mark.parametrize(("form", "stdout"), [((), b""), (("--csv",), b"x\r\n")])
+@pytest.mark.parametrize(("form", "stdout"), [((), b""), (("--csv",), b"x\n")])
 def test_an_answer_without_rows_says_so_beside_it(run, form, stdout):
     result = run("query", "--cypher", "MATCH (b:Build) RETURN b.name AS x", *form)
     assert result.stdout_bytes == stdout
@@ -239,6 +239,8 @@ def test_standard_input_is_asked(run):
         (["--cypher", "MATCH (c:Nothing) RETURN c"], 1, "In this graph there are the labels Memory, Run, Project"),
         (["--cypher", "MATCH (m)-[r]->(n) RETURN type(r)"], 1, "Use label(r) for the relation of an edge"),
         (["--cypher", "MATCH (m:Memory) RETURN m.text"], 1, "`memgraph queries schema` lists the properties"),
+        (["--cypher", "MATCH (m:Memory) RETURN m.text"], 1, "the query failed: Cannot find property text for m."),
+        (["--cypher", "MATCH (m:Memory) RETURN CAST(m.content AS INT64)"], 1, "the query failed: Cast failed."),
         (["--cypher", ""], 1, "must start with"),
         ([], 2, "name a query"),
         (["builds", "--cypher", "RETURN 1 AS x"], 2, "'builds' and --cypher cannot be combined"),
@@ -320,6 +322,8 @@ def test_the_schema_names_every_label_relation_and_property(run):
 def test_queries_are_listed_and_shown(run):
     text = run("queries").stdout
     assert all(f"\n{name}" in f"\n{text}" for name in named_queries())
+    assert "`memgraph queries schema` lists the labels, relations and properties" in " ".join(text.split())
+    assert "memgraph queries schema" in " ".join(run("query", "--help").stdout.split())
     assert "builds [project=''] [outcome=''] [at=now] [limit=20]\n    each build's memories" in text
     listed = json.loads(run("queries", "list", "--json").stdout)
     assert [one["name"] for one in listed] == sorted(named_queries())

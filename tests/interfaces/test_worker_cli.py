@@ -344,6 +344,7 @@ def test_twelve_starters_get_one_worker_and_a_killed_one_is_replaced(home: Path,
     assert second != first
     shown = json.loads(run("worker", "status", "--json").stdout)
     assert (shown["running"], shown["pid"], shown["version"]) == (True, second, RELEASE)
+    assert ["pid", str(second)] in map(str.split, run("worker").stdout.splitlines())  # alone it shows the status
     os.kill(second, signal.SIGSTOP)  # it hangs
     try:
         assert hook("claude-code", "--budget", "0.5") == ""

@@ -77,7 +77,7 @@ export class Dates {
       const seconds = (utc(Math.floor(month / 12), month % 12) - this.start) / 1000;
       if (seconds > this.end) return found;
       const year = Math.floor(month / 12);
-      if (seconds >= 0) found.push([seconds, months >= 12 ? `${year}` : `${MONTHS[month % 12]} ${String(year).slice(2).padStart(2, "0")}`]);
+      if (seconds >= 0) found.push([seconds, months >= 12 ? `${year}` : `${MONTHS[month % 12]} ${year}`]);
     }
   }
 

@@ -193,7 +193,7 @@ def _lines(
         yield ""
         text = format_context_for_prompt(result, format="notes", when_nothing="say")
         for line in text.split("\n"):
-            yield wrapped(line, indent="     ", first="   ") if line else ""
+            yield wrapped(line, indent="     " if line.startswith("- ") else "   ", first="   ") if line else ""
 
 
 def _why(memory: StoredMemory) -> str:

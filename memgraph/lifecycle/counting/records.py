@@ -69,7 +69,7 @@ KNOWS, RETURNS, FLAKY = "who knows", "returning failure", "flaky test"
 OF_TESTS = frozenset({RETURNS, FLAKY})
 
 TEMPLATES = {
-    TOGETHER: "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits that changed {subject} and 1 to 19 other files, the latest on {last}.",
+    TOGETHER: "Who changes {subject} changes {object} too: so did {recent} of the last {tries} commits of 2 to 20 files that changed it, the latest on {last}.",
     HOT_SPOT: "{subject} is a hot spot: {support} of its {occasions} changes were fixes or closed an issue, {recent} of the last {tries}; the latest of these was on {last}.",
     MENDED: "{subject} needs a second look: {support} of its {occasions} changes were mended by a later commit that names them, at least half of these within {lag_days} days; the latest that was mended is of {last}.",
     REVERTED: "{support} of {occasions} changes of {subject} were taken back; the latest of these is of {last}.",

@@ -148,9 +148,8 @@ def page_data(
     again = (at for one in lines for at in history.lives[one].again if at <= until_then)
     found = [line.added for one, line in lines.items() if history.lives[one].kind != "fact"]
     span = [*found, *builds, *again] or [line.added for line in lines.values()]
-    attempts = sum(is_attempt(name) for _, name in done_in)
-    commits = sum(build.tasks for (_, name), build in done_in.items() if not is_attempt(name))
-    shown_to = (min(span, default=""), max(span, default=""), times.last, attempts, commits)
+    commits = [build.tasks for (_, name), build in done_in.items() if not is_attempt(name)]
+    shown_to = (min(span, default=""), max(span, default=""), times.last, len(builds) - len(commits), sum(commits))
     undrawn = 0 if is_dated else len(recalls)
     return PageData(
         document, memories, series, kept, hidden, shortened, *shown_to, undrawn, is_of_tasks, others, **asked

@@ -35,4 +35,4 @@ def test_a_rule_that_was_remembered_is_counted_as_a_fact(tmp_path: Path) -> None
             "supporting_memory_ids": [episode.id],
         }
         store.insert_memory(made)
-        assert sentence_of(page_data(store)) == ("On 1 March 2026: 3 memories, including 1 generalisation and 1 fact.")
+        assert sentence_of(page_data(store)) == "On 1 March 2026: 3 memories, including 1 generalisation and 1 fact."

@@ -222,13 +222,6 @@ def _compared(connector: Connector, receipt: Receipt | None) -> Standing:
     return _standing(connector, receipt, parts, missing, () if find_spec("mcp") else (MCP_EXTRA,))
 
 
-def _is_made(folder: Path, receipt: Receipt | None) -> bool:
-    """Return whether connecting made a directory and all that is in it."""
-    if receipt is None or str(folder) not in receipt.folders:
-        return False
-    return {*receipt.folders, *receipt.files, *receipt.merged}.issuperset(map(str, folder.iterdir()))
-
-
 def _standing(
     connector: Connector,
     receipt: Receipt | None,
@@ -248,12 +241,14 @@ def _standing(
         state = "outdated"
     binary = next(filter(None, map(shutil.which, connector.binaries)), None)
     folder = connector.folder()
+    made = {*receipt.folders, *receipt.files, *receipt.merged} if receipt else set()
+    is_own = folder.is_dir() and str(folder) in made and made.issuperset(map(str, folder.iterdir()))
     return Standing(
         name=connector.name,
         title=connector.title,
         state=state,
         binary=binary,
-        folder=str(folder) if folder.is_dir() and not _is_made(folder, receipt) else None,
+        folder=str(folder) if folder.is_dir() and not is_own else None,
         home=(receipt.options.home or None) if receipt else None,
         answer_orders=receipt.options.answer_orders if receipt else False,
         written=[part.path for part in parts if part.state in {"missing", "outdated", "edited", "current"}]

@@ -38,7 +38,8 @@ def list_(settings: Settings) -> None:
         for line in (" ".join([one.name, *map(_usage, one.parameters)]), wrapped(one.purpose, indent="    "))
     ]
     run = "`memgraph query NAME --param NAME=VALUE` runs a query, `memgraph queries show NAME` prints its Cypher."
-    print_lines([*lines, "", run])
+    schema = "`memgraph queries schema` lists the labels, relations and properties to ask for with `memgraph query --cypher`."
+    print_lines([*lines, "", run, wrapped(schema)])
 
 
 @queries.command()

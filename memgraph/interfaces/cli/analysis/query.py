@@ -50,7 +50,9 @@ _NUMBERS = ("INT", "UINT", "DOUBLE", "FLOAT", "DECIMAL", "SERIAL")
 @click.argument("name", required=False, shell_complete=query_names)
 @click.argument("misplaced", nargs=-1, metavar="")
 @click.option(
-    "--cypher", metavar="TEXT", help="A read-only statement instead of a query's NAME; '-' reads standard input."
+    "--cypher",
+    metavar="TEXT",
+    help="A read-only statement ('-': standard input) over what `memgraph queries schema` lists.",
 )
 @click.option(
     "--param",
@@ -229,13 +231,13 @@ def print_table(rows: Rows) -> None:
 
 
 def print_csv(rows: Rows) -> None:
-    """Print rows as CSV (RFC 4180, UTF-8) with a header line: null is an empty field, lists and records are JSON.
+    """Print rows as CSV (RFC 4180 with plain newlines, UTF-8) with a header line: null is an empty field, lists and records are JSON.
 
     On a terminal invisible characters are printed as their codes; elsewhere texts are unchanged.
     """
     on_terminal = sys.stdout.isatty()
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
+    writer = csv.writer(text, lineterminator="\n")
     for cells in ([column.name for column in rows.columns], *([_cell(v) for v in row.values()] for row in rows)):
         writer.writerow([visible(cell) for cell in cells] if on_terminal else cells)
     if on_terminal:

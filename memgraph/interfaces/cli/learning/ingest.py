@@ -50,6 +50,8 @@ def history_reader(path: Path, project: str | None = None) -> Reader:
 
     if path.is_file():
         return SavedGitLogReader(path, project_id=project)
+    if not path.exists():
+        raise SourceError("does not exist", path=path)
     return GitReader(path, project_id=project)
 
 

@@ -21,9 +21,12 @@ _STOP_S = 35.0
 _TERMINATE_S = 5.0
 
 
-@click.group(cls=Subgroup)
-def worker() -> None:
-    """Show, stop or run the store's worker."""
+@click.group(cls=Subgroup, invoke_without_command=True)
+@click.pass_context
+def worker(ctx: click.Context) -> None:
+    """Show the store's worker if no command is given."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(status)
 
 
 @worker.command("status", cls=Command)

@@ -155,7 +155,7 @@ def expected_of_change(rule: Counted, history: Sequence[Change]) -> str:
     assert rule.evidence == tuple(history[n].id for n in reversed(hits))
     assert rule.counterexamples == tuple(history[n].id for n in reversed(all_of_it) if n not in hits)
     return {
-        TOGETHER: f"Who changes {rule.subject} changes {rule.object} too: so did {few} commits that changed {rule.subject} and 1 to 19 other files, the latest on {last}.",
+        TOGETHER: f"Who changes {rule.subject} changes {rule.object} too: so did {few} commits of 2 to 20 files that changed it, the latest on {last}.",
         HOT_SPOT: f"{rule.subject} is a hot spot: {whole} were fixes or closed an issue, {few}; the latest of these was on {last}.",
         KNOWS: f"{rule.object} knows {rule.subject}: made {len(hits)} of the {len(all_of_it)} changes to it by people, {few}; the latest is of {last}.",
         MENDED: f"{rule.subject} needs a second look: {whole} were mended by a later commit that names them, at least half of these within {rule.lag_days} days; the latest that was mended is of {last}.",

@@ -170,11 +170,13 @@ def test_terms_add_up_to_the_score(store: Any, recalled: Any) -> None:
 
 
 def test_what_a_task_names_comes_before_what_its_memories_mention(store: Any, recalled: Any) -> None:
-    rule = "Who changes src/{}.py changes src/{}.py too: so did {} of the last 5 commits that changed src/{}.py"
+    rule = (
+        "Who changes src/{}.py changes src/{}.py too: so did {} of the last 5 commits of 2 to 20 files that changed it"
+    )
 
     def keep(one: str, other: str, number: int) -> None:
         entities = [{"name": f"src/{name}.py", "kind": "file", "about": name == one} for name in (one, other)]
-        content = rule.format(one, other, number, one)
+        content = rule.format(one, other, number)
         fields = {"content": content, "entities": entities, "project_id": "shop", "source": "counting"}
         store.insert_memory(memgraph.SemanticMemory.parse(fields))
 
