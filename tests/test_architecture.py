@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_530,
     "model": 5_490,
     "retrieval": 4_700,
-    "store": 11_410,
+    "store": 11_420,
     "tasks": 3_230,
     "text": 560,
     "viz": 2_830,

@@ -687,13 +687,13 @@ class Journal:
         """Write in one transaction: events, and what is made of them; if it fails, all is as before. The lock must be held. Nests."""
         if not self.holds_lock:
             raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
-        before = self.tail, self.named, self.used, self._key, self.baseline
+        before = self.tail, self.named, self.used, self._key, self.baseline, self._purged
         self._in_commit += 1
         try:
             with self.database.writing(self.lock_timeout_s) as tx:
                 yield tx
         except BaseException as error:
-            self.tail, self.named, self.used, self._key, self.baseline = before
+            self.tail, self.named, self.used, self._key, self.baseline, self._purged = before
             for vectors in self._vectors.values():
                 vectors.forget()  # they may have been read meanwhile
             if isinstance(error, FullDatabaseError):

@@ -30,7 +30,7 @@ from pydantic import AfterValidator, Field
 from memgraph.disk.files import make_own, name_anew, open_regular, read_own, storage_errors, sync_folder
 from memgraph.disk.lock import is_running
 from memgraph.disk.seal import Seal
-from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MissingExtraError, StorageError
+from memgraph.errors import BackupError, BusyError, InvalidInputError, KeyMissingError, MissingExtraError, StorageError
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft, canonical
 from memgraph.journal.key_providers import FileKeys
@@ -66,6 +66,7 @@ _MOST_WINDOW_BYTES = 64 << 20
 """Most memory that a zstd frame may ask for; ours need 8 MB."""
 EVENTS = "events.jsonl"
 _MOST_TRIES = 3
+_LOOK_S = 0.05
 
 
 def _place(name: str) -> str:
@@ -519,11 +520,16 @@ class Backups(StorePart):
             raise BackupError("exists; choose another name, or replace it with --force", path=target)
 
     def _boundary(self) -> Boundary:
-        with self._projector.reading():
-            rows, tail = self._projector.projection, self._journal.tail
-            if (rows.seq, rows.signature) != (tail.seq, tail.signature):
-                raise RewrittenError
-            return Boundary(tail, self._journal.named, f"{rows.digest:064x}")
+        """Return the journal's end, once the rows are there, too: another process may be about to write them."""
+        timeout_s = self._journal.lock_timeout_s
+        until = time.monotonic() + timeout_s
+        while time.monotonic() <= until:
+            with self._projector.reading():
+                rows, tail = self._projector.projection, self._journal.tail
+                if (rows.seq, rows.signature) == (tail.seq, tail.signature):
+                    return Boundary(tail, self._journal.named, f"{rows.digest:064x}")
+            time.sleep(_LOOK_S)
+        raise BusyError("the database", pid=None, timeout_s=timeout_s)
 
     def _base(self, boundary: Boundary, path: Path | None) -> Base:
         if path is not None:

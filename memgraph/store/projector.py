@@ -208,7 +208,7 @@ class Projector:
 
     def remove(self, erase: Callable[[], T]) -> T:
         """Remove events, which `erase` does, and make the rows of those that remain, in one transaction. Inside `writing` only."""
-        with self._committing(self.journal.lock_timeout_s) as shows:
+        with in_bulk(), self._committing(self.journal.lock_timeout_s) as shows:
             erased = erase()
             self._has_removed = True
             shows.append(self._remake(self.journal.tail.seq))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, partial, wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
@@ -41,6 +41,9 @@ from memgraph.store.query import Reader
 from memgraph.store.states import Resetting, Transitions
 
 logger = logger_of(__name__)
+_UNRECORDED = "the uses of memories in the last second are not recorded: %s"
+_MOST_REPLACED = 3
+"""How often a use is begun, if the journal is replaced meanwhile."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -169,6 +172,7 @@ class AgentMemoryStore:
     reembed = _delegated("_vectors", Vectors.reembed)
 
     _open_parts: Callable[[Embedder], None] | None = None
+    _opening: AbstractContextManager[object] = nullcontext()
     """Opens the journal and all that works on it; None for a view."""
 
     def __init__(
@@ -214,7 +218,7 @@ class AgentMemoryStore:
     ) -> None:
         self.config, self._place, self._projector, self._now, self._is_closed = config, place, projector, now, False
         self._release = view.release if view else partial(_close, projector)
-        self._journal = journal = projector.journal
+        journal = projector.journal
         make = Writer if view is None else NoWriter
         self._writer = writer = make(
             projector, embedder, annotator, now, config.forgetting_curve, config.redact_secrets
@@ -233,6 +237,7 @@ class AgentMemoryStore:
         self._backups = Backups(*parts, config.home)
         self._resetting = Resetting(*parts)
         self._auditing = Auditing(*parts, config.agents)
+        self._journal = journal  # last: until then other threads find that the one before was replaced, and wait
         check_model(journal.named, embedder)
         self._purging.complete_begun()
 
@@ -363,12 +368,15 @@ class AgentMemoryStore:
 
     def close(self) -> None:
         """Commit pending uses and release everything. Idempotent."""
-        if self._is_closed:
-            return
-        try:
-            self._release_parts()
-        finally:
-            self._is_closed = True
+        with self._opening:
+            if self._is_closed:
+                return
+            try:
+                self._release_parts()
+            except ReplacedJournalError as error:
+                logger.warning(_UNRECORDED, error.loggable)
+            finally:
+                self._is_closed = True
 
     def _release_parts(self) -> None:
         try:
@@ -407,17 +415,18 @@ class AgentMemoryStore:
 
     def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
         """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""
-        self._check_open()
-        journal, appended = self._journal, self._journal.appended
-        try:
-            return call()
-        except ReplacedJournalError:
-            if not is_repeatable or journal.appended != appended:
-                raise
+        for left in reversed(range(_MOST_REPLACED)):
             self._check_open()
-            if self._journal is journal:
-                raise
-            return call()
+            journal, appended = self._journal, self._journal.appended
+            try:
+                return call()
+            except ReplacedJournalError:
+                if not is_repeatable or not left or journal.appended != appended:
+                    raise
+                self._check_open()
+                if self._journal is journal:
+                    raise
+        raise AssertionError("unreachable: the last use returns or raises")  # pragma: no cover
 
     def _reopen(self, open_parts: Callable[[Embedder], None]) -> None:
         """Open the journal that is in the place of the one that was opened, and all that works on it."""
@@ -433,12 +442,8 @@ class AgentMemoryStore:
             try:
                 self._release_parts()
             except MemGraphError as error:
-                logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
-            try:
-                open_parts(self.embedder)
-            except BaseException:
-                self._is_closed = True
-                raise
+                logger.warning(_UNRECORDED, error.loggable)
+            open_parts(self.embedder)
 
 
 def _close(projector: Projector) -> None:

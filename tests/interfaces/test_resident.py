@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.diagnostics.reports import RecallWatch
+from memgraph.errors import BusyError, ClosedError
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.resident import Resident
 from memgraph.journal.head_file import HeadFile
@@ -147,25 +149,67 @@ def test_a_part_of_the_store_that_was_resealed_says_so(opener: Opener) -> None:
             _ = reader.index
 
 
-def test_other_threads_wait_until_it_is_opened_again(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Let a store be opened again only when it may: in the midst, with some of its parts made."""
     opening, may_open = threading.Event(), threading.Event()
-    with opener() as memory, ThreadPoolExecutor(2) as pool:
-        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
-        opens = memory.store._open_parts
 
-        def slow(embedder: Any) -> None:
+    class Slow(RecallWatch):
+        def __init__(self, *given: Any, **options: Any) -> None:
             opening.set()
             assert may_open.wait(60)
-            opens(embedder)
+            super().__init__(*given, **options)
 
-        monkeypatch.setattr(memory.store, "_open_parts", slow)
+    monkeypatch.setattr("memgraph.store.store.RecallWatch", Slow)
+    may_open.set()
+    return opening, may_open
+
+
+@pytest.mark.parametrize("use", ["get_all_memories", "digest", "close"])
+def test_other_threads_wait_until_it_is_opened_again(
+    opener: Opener, slowly: tuple[threading.Event, threading.Event], use: str
+) -> None:
+    opening, may_open = slowly
+    with opener() as memory, ThreadPoolExecutor(2) as pool:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        opening.clear()
+        may_open.clear()
         opener.reseal()
         first = pool.submit(memory.store.get_all_memories)
         assert opening.wait(60)
-        second = pool.submit(memory.store.get_all_memories)
+        second = pool.submit(getattr(memory.store, use))
         assert not wait([second], timeout=0.3).done
         may_open.set()
-        assert [len(one.result(60)) for one in (first, second)] == [1, 1]
+        assert second.exception(60) is None
+        if use == "close":
+            with pytest.raises(ClosedError, match="the store is closed"):
+                memory.store.get_all_memories()
+        else:
+            assert len(first.result(60)) == 1
+
+
+def test_what_keeps_it_from_being_opened_again_may_pass(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: Any) -> Any:
+        raise BusyError("it", pid=None, timeout_s=1.0)
+
+    with opener() as memory:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        opener.reseal()
+        with monkeypatch.context() as patched:
+            patched.setattr("memgraph.store.store.open_store_journal", busy)
+            with pytest.raises(BusyError):
+                memory.store.get_all_memories()
+        assert len(memory.store.get_all_memories()) == 1
+
+
+def test_it_can_be_closed_although_the_journal_was_replaced_while_uses_were_pending(
+    opener: Opener, caplog: Any
+) -> None:
+    with opener() as memory:
+        made = memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        memory.store.record_access(made.id)
+        opener.reseal()
+    assert "the uses of memories in the last second are not recorded" in caplog.text
 
 
 def test_what_is_read_of_a_journal_that_was_resealed_is_no_damage(opener: Opener) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, StorageError
+from memgraph.errors import ClosedError, DiskFullError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.index.index import Index
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
@@ -148,6 +148,8 @@ class PendingAccess:
         self._timer = None
         try:
             self.settle()
+        except ClosedError:  # whoever closed it has committed them
+            return
         except MemGraphError as error:
             logger.warning("access records could not be written and are kept for later: %s", error.loggable)
         if self:
