@@ -24,7 +24,7 @@ MODULES = {
 MAX_LINES = 900
 ROOM_LINES = {
     "diagnostics": 1_000,
-    "disk": 710,
+    "disk": 730,
     "embedding": 680,
     "extraction": 8_100,
     "facade": 880,
@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_530,
     "model": 5_490,
     "retrieval": 4_700,
-    "store": 11_420,
+    "store": 11_430,
     "tasks": 3_230,
     "text": 560,
     "viz": 2_830,

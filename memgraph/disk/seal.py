@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +30,20 @@ class Seal:
     """Makes and checks the codes for one purpose: keyed BLAKE3, in hexadecimal. A key that may be rotated is asked for at each use."""
 
     def __init__(self, key: bytes | Callable[[], SealKey]) -> None:
-        self._current = key if callable(key) else lambda: SealKey(key)
+        self._live = key if callable(key) else lambda: SealKey(key)
+        self._here = threading.local()
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Keep to the key of now in a block of this thread, also if another thread learns meanwhile that it was rotated."""
+        self._here.key = self._live()
+        try:
+            yield
+        finally:
+            self._here.key = None
+
+    def _current(self) -> SealKey:
+        return getattr(self._here, "key", None) or self._live()
 
     @property
     def name(self) -> str:

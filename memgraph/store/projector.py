@@ -103,6 +103,7 @@ class Projector:
             try:
                 block.enter_context(self.view)
                 block.enter_context(self.database.reading())
+                block.enter_context(self.rows.pinned())
                 state = self._usable_state()
                 if state is not None and self._is_shown(state, is_caught_up=is_caught_up, has_guard=has_guard):
                     return

@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -236,6 +236,10 @@ class Rows:
             return [*gone, *nodes, *edges]
 
         return self._read(asked)
+
+    def pinned(self) -> AbstractContextManager[None]:
+        """Check the rows by the key of now in a block of this thread."""
+        return self._seal.pinned()
 
     def state(self) -> State | None:
         """Return the state that the rows are in; None if none were ever written. A `GraphError` says that it is not what was written."""

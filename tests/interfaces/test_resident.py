@@ -219,3 +219,21 @@ def test_what_is_read_of_a_journal_that_was_resealed_is_no_damage(opener: Opener
         opener.reseal()
         with pytest.raises(ReplacedJournalError, match="open the store again"):
             list(reader.events_after(0))
+
+
+def test_a_block_of_reads_goes_on_when_another_thread_learns_that_the_key_was_rotated(
+    opener: Opener, caplog: Any
+) -> None:
+    with opener() as memory, ThreadPoolExecutor(1) as pool:
+        made = memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+        journal = memory.store._journal
+        with memory.store.reader.frozen():
+            rotate_key(opener.config, clock=FakeClock())
+            known = journal.used
+            written = pool.submit(memory.store.insert_memory, {"type": "episodic", "content": "The cache is warm"})
+            while journal.used is known:
+                assert not written.done()
+            assert memory.store.reader.read([made.id])[0].content == "The cache is cold"
+        written.result(60)
+        assert len(memory.store.get_all_memories()) == 2
+    assert "not what was written" not in caplog.text
