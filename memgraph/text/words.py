@@ -14,7 +14,7 @@ FEWEST_WORDS = 4
 _EDGES = "\"'`“”‘’„«»‹›()[]{}<>.,;:!?…*_#|"
 
 _BOT = re.compile(
-    r"\[bot\]|\bbot\s*$|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b",
+    r"\[bot\]|(?<!\ble )\bbot\s*$|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b",
     re.IGNORECASE,
 )
 

@@ -211,10 +211,13 @@ def test_a_file_is_followed_in_the_order_of_the_commits_whenever_their_authors_m
     saved.write_bytes(repository.git("log", "--name-status", "--date=iso"))
     assert run("ingest", "git", saved if is_saved else repository.path, "--project", "lids").exit_code == 0
     assert run("sleep").exit_code == 0
-    hot = "new/lid.py is a hot spot: 4 of its 7 changes were fixes, 4 of the last 7; the latest fix was on 3 January 2026."
+    hot = "new/lid.py is a hot spot: 4 of its 7 changes were fixes or closed an issue, 4 of the last 7; the latest of these was on 3 January 2026."
     for name in ("old/lid.py", "new/lid.py"):
         fact, *latest = run("about", name, "--project", "lids").stdout.splitlines()
-        assert "changed by 7 commits, 4 of them fixes, from 1 December 2025 to 8 January 2026; by Ada" in fact
+        assert (
+            "changed by 7 commits, of which 4 are fixes or close an issue, from 1 December 2025 to 8 January 2026; by Ada"
+            in fact
+        )
         assert [line.split(" ", 4)[-1] for line in latest[:2]] == ["Polish the lid", "Fix the knob, step 3"]
         assert [line.split(" ", 1)[1].strip() for line in latest if "hot spot" in line] == [hot]
     assert hot in run("learning", "--project", "lids").stdout

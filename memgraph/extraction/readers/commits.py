@@ -623,8 +623,8 @@ _MAX_FILES = 10_000
 _PARTIAL = ("wip", "draft", "partial", "incomplete", "work in progress")
 
 _KIND_OF_STATUS: dict[str, Literal["A", "M", "D", "R"]] = {"A": "A", "C": "A", "D": "D", "R": "R"}
-_MANY = frozenset({"__init__", "conftest", "index", "mod", "package", "Makefile"})
-"""Names, without endings, that many folders have a file of."""
+_MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
+"""Names that many folders have a file of."""
 
 
 def grouped(
@@ -745,8 +745,8 @@ def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     """Return the files that are gone, and the new paths of those that were renamed.
 
     Git takes a file that was split, joined, converted, or moved and rewritten for one that was deleted. It moved if a new file has
-    its name or is in a folder of its name, or if files that are called like it, whatever their endings, gain more than half as many
-    lines as it had; otherwise it is gone, unless files of its kind gain as many: these may be its own.
+    its name or is in a folder of its name, or if new ones beside it with another ending gain more than half as many lines as it had;
+    otherwise it is gone, unless files of its kind gain as many: these may be its own.
     """
     renamed = {file.was: file.path for file in files if file.status == "R"}
     places: dict[str, str] = {}
@@ -754,36 +754,32 @@ def _moved(files: Sequence[FileChange]) -> tuple[list[str], dict[str, str]]:
     for file in files:
         folder, _, name = file.path.rpartition("/")
         stem, _, suffix = file.path.rpartition(".")
-        is_new = file.status in "ACR"
-        for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}", _called(file.path)) if is_new else ():
-            places.setdefault(key, file.path)
-        for key in (suffix, _called(file.path)):  # where lines are not counted, every new file may hold them
-            brought[key] += is_new if file.added is None else file.added
+        brought[suffix] += file.added or 0
+        if file.status in "ACR":
+            for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}", f"{stem}."):
+                places.setdefault(key, file.path)
+            for key in (suffix, f"{stem}."):  # where lines are not counted, every new file may hold them
+                brought[key] += file.added is None
+            brought[f"{stem}."] += file.added or 0
     removed = []
     for file in files:
         folder, _, name = file.path.rpartition("/")
-        suffix, called = file.path.rpartition(".")[2], _called(file.path)
-        half, is_one_of_many = (file.removed or 0) / 2, name.partition(".")[0] in _MANY
-        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (not is_one_of_many and places.get(name))
-        place = place or (brought[called] > half and places.get(called))
+        stem, _, suffix = file.path.rpartition(".")
+        half = (file.removed or 0) / 2
+        place = places.get(file.path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        place = place or (stem and brought[f"{stem}."] > half and places.get(f"{stem}."))
         if file.status == "D" and place:
             renamed[file.path] = place
-        elif file.status == "D" and max(brought[suffix], brought[called]) <= half:
+        elif file.status == "D" and brought[suffix] <= half:
             removed.append(file.path)
     return removed, renamed
-
-
-def _called(path: str) -> str:
-    """Return the name of a file without its endings, or of its folder if many folders have a file of that name; as a key."""
-    folder, _, name = path.rpartition("/")
-    called = name.lstrip(".").partition(".")[0]
-    return f"{folder.rpartition('/')[2] if called in _MANY else called}/"
 
 
 def _paths(files: Iterable[str]) -> list[str]:
     return [path for file in files if (path := storable_text(file)[:_MAX_PATH_CHARS])]
 
 
+_GITLAB_BOT = re.compile(r"(?:project|group)_\d+_bot(?:_\w+)?@noreply\.")
 _MOST_NAMES = 4
 """An address that more names use is that of a team or a machine."""
 _NOBODYS = re.compile(
@@ -806,7 +802,7 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
         last[author] = place
         many[author] += 1
     # the addresses that GitHub gives apps, and GitLab access tokens
-    of_bots = (one for one in last if "[bot]@" in one[1] or ("_bot" in one[1] and "@noreply." in one[1]))
+    of_bots = (one for one in last if "[bot]@" in one[1] or _GITLAB_BOT.match(one[1]))
     bots = {one: one[0] if is_bot(one[0]) else f"{one[0]}[bot]" for one in of_bots}
     known = [one for one in last if one not in bots]
     names_of: dict[str, set[str]] = defaultdict(set)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -46,6 +47,7 @@ from memgraph.extraction.readers.source import (
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
+_HEAD_LINES = 200
 _CONTEXT_CHARS = 4_000
 _MAX_TURN_CHARS = 16_000
 """Maximum characters of what the user says at once; of more the beginning and the end are kept."""
@@ -81,6 +83,7 @@ _HOME = re.compile(
 )
 _REDACTED = re.compile(r"^[\[<{*]|redacted", re.IGNORECASE)
 """The mark of somebody who removed names before publishing a session."""
+_ENTERS = re.compile(r"""\s*cd\s+(?:["'](/[^"']{0,4000})["']|(/[^\s;&|"']{0,4000}))""")
 _CHANGE_CHARS = 600
 """Maximum characters of the old and of the new text of an edit."""
 _ASKING = frozenset("grep egrep rg diff cmp test [ pgrep which".split()) | {"git grep", "git diff", "command -v"}
@@ -107,30 +110,26 @@ class TranscriptReader(FileReader):
     @cached_property
     def project_id(self) -> str:
         """The given project, else that of the working directory, else the file's name."""
-        return self.given or self._head[1] or project_of(self.path, None)
+        places = _Places()
+        with opened(self.path) as (stream, _):
+            for _, entry, _ in () if self.given else _entries(stream, self._max_line_bytes):
+                if isinstance(entry, dict) and _session_of(entry):
+                    places.add(entry)
+        return self.given or places.project() or project_of(self.path, None)
 
-    @property
+    @cached_property
     def source_id(self) -> str:
-        """``transcripts:`` and the session (with the subagent, if it is one's), else the path."""
-        return f"transcripts:{self._head[0] or self.path}"
+        """``transcripts:`` and the session (with the subagent, if it is one's) that the file is named after, else its first one, else the path."""
+        with opened(self.path) as (stream, _):
+            entries = islice(_entries(stream, self._max_line_bytes), _HEAD_LINES)
+            sessions = [_session_of(entry) for _, entry, _ in entries if isinstance(entry, dict)]
+        named_so = next((one for one in sessions if one == self.stem.lower()), next(filter(None, sessions), ""))
+        return f"transcripts:{named_so or self.path}"
 
     def count(self) -> int | None:
         """Return the number of non-blank lines."""
         with opened(self.path) as (stream, _):
             return lines_in(stream)
-
-    @cached_property
-    def _head(self) -> tuple[str, str]:
-        """Return the session that the file is named after, else the first one; and the project of the lines."""
-        sessions: dict[str, None] = {}
-        places = _Places()
-        with opened(self.path) as (stream, _):
-            for _, entry, _ in _entries(stream, self._max_line_bytes):
-                if isinstance(entry, dict) and (session := _session_of(entry)):
-                    sessions[session] = None
-                    places.add(entry)
-        session = next((one for one in sessions if one == self.stem.lower()), next(iter(sessions), ""))
-        return session, places.project()
 
     def parts(self, document: Document) -> Iterator[Part]:
         """Yield the lines that cannot be read, then the sessions."""
@@ -241,9 +240,8 @@ def _place_of(tool: str, given: dict[str, Any], cwd: str) -> str:
         return _folder(given.get("file_path") or given.get("notebook_path")).rpartition("/")[0] or cwd
     if not isinstance(command := given.get("command"), str):
         return ""
-    words = command[:MAX_PATH_CHARS].split(maxsplit=2)
-    entered = words[1].strip("\"';&") if words[:1] == ["cd"] and len(words) > 1 else ""
-    return _folder(entered) if entered.startswith("/") else cwd
+    entered = _ENTERS.match(command[:MAX_PATH_CHARS])
+    return _folder(entered[1] or entered[2]) if entered else cwd
 
 
 @dataclass

@@ -224,7 +224,7 @@ _GIVEN_UP = tuple(
         rf"{_WE}(?:migrated|moved|switched|changed)(?P<part>(?: \S+){{0,4}}?) from {_OLD} to {_NEW}{_STOP}",
         rf"{_WE}(?:replaced|dropped) {_OLD} (?:with|by|in favou?r of|for) {_NEW}{_STOP}",
         rf"^(?:the |our )?{_OLD} (?:is|was|has been) (?:now )?replaced (?:with|by) {_NEW}{_STOP}",
-        rf"{_WE}(?P<who>(?:\S+ ){{0,6}}?)(?:uses? {_NEW} (?:instead of|rather than)|no longer uses?) {_OLD}{_STOP}",
+        rf"{_WE}(?:uses? {_NEW} (?:instead of|rather than)|no longer uses?) {_OLD}{_STOP}",
     )
 )
 """Sentences that say what was given up, and mostly what took its place."""
@@ -249,15 +249,12 @@ def _given_up(earlier: Claim, later: Claim) -> Conflict | None:
     """Return how a sentence gives up what an earlier one says is used: “we replaced Redux with Zustand”.
 
     Where the later one speaks of a part that the earlier one does not name, it decides nothing; it is only not sure if the earlier one
-    speaks of all. Whoever it says does so must be who the earlier one speaks of.
+    speaks of all.
     """
     said = next(filter(None, (form.search(later.text) for form in _GIVEN_UP)), None)
     if said is None:
         return None
     named, old, text, known = said.groupdict(""), said["old"], earlier.text, set(analyse(earlier.text))
-    who = _claim(named.get("who", ""))
-    if who.is_denied or not set(who.forms) <= set(earlier.forms):
-        return None
     is_ours = re.search(_OURS.format(re.escape(old)), text, re.IGNORECASE)
     use = is_ours or re.search(_USED.format(re.escape(old)), text, re.IGNORECASE)
     if use is None or _PAST.search(text[: use.start()]) or any(map(is_denial, pieces(expanded(text[: use.end()])))):

@@ -236,14 +236,18 @@ def print_csv(rows: Rows) -> None:
     On a terminal invisible characters are printed as their codes; elsewhere texts are unchanged.
     """
     on_terminal = sys.stdout.isatty()
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    lines: list[str] = []
     for cells in ([column.name for column in rows.columns], *([_cell(v) for v in row.values()] for row in rows)):
-        writer.writerow([visible(cell) for cell in cells] if on_terminal else cells)
+        csv.writer(line := io.StringIO(newline="")).writerow(
+            [visible(cell) for cell in cells] if on_terminal else cells
+        )
+        lines.append(
+            line.getvalue().removesuffix("\r\n") + "\n"
+        )  # its newline decides what it quotes, so it is replaced afterwards
     if on_terminal:
-        print_text(text.getvalue())
+        print_text("".join(lines))
     else:
-        click.echo(text.getvalue().encode(), nl=False)
+        click.echo("".join(lines).encode(), nl=False)
 
 
 def visible(text: str) -> str:

@@ -64,13 +64,6 @@ ALIKE = [
     ("We had trouble with Redux", "We replaced Redux with Zustand"),
     ("The outage was found on Redis", "We moved from Redis to Valkey"),
     ("We never moved from Jest to Vitest", "We moved from Vitest to Bun"),
-    ("We use MQTT", "The kiosk uses NATS instead of MQTT"),
-    ("The kiosk uses MQTT", "The kiosk can use NATS instead of MQTT"),
-    ("The gate uses MQTT", "The kiosk uses NATS instead of MQTT"),
-    ("The kiosk uses MQTT", "If the kiosk uses NATS instead of MQTT, it needs a token"),
-    ("The kiosk uses MQTT", "The kiosk never uses NATS instead of MQTT"),
-    ("The kiosk uses MQTT", "Ann asked whether the kiosk uses NATS instead of MQTT"),
-    ("Tickets are kept for 14 days", "Tickets are kept for 60 days"),
     ("We use Redux", "“The store is in src.” In other words (not verified): The store is new. We moved from Redux to Zustand"),
 ]  # fmt: skip
 
@@ -100,13 +93,6 @@ def test_a_replacement_is_replaced_in_turn() -> None:
 @pytest.mark.parametrize(
     ("older", "newer", "is_sure"),
     [
-        ("The kiosk uses MQTT", "The kiosk uses NATS instead of MQTT.", True),
-        (
-            "The tablet client uses the SOAP gateway.",
-            "The tablet client now uses gRPC rather than the SOAP gateway",
-            True,
-        ),
-        ("The kiosk uses MQTT", "The kiosk no longer uses MQTT", True),
         ("We use Redis", "We moved from Redis to SQS", True),
         ("We use Redis", "We moved from Redis to SQS for the queue", False),
         ("Jenkins is our CI server", "We migrated the builds from Jenkins to GitHub Actions", False),

@@ -259,7 +259,6 @@ class TestReplaced:
             (OLD, NEW),
             ("The worker retries failed jobs", "The worker no longer retries failed jobs"),
             ("The user likes early meetings", "The user does not like early meetings any more"),
-            ("The kiosk uses MQTT", "The kiosk uses NATS instead of MQTT"),
         ],
     )
     def test_the_newer_one_wins_and_the_older_one_ends(
