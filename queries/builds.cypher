@@ -6,7 +6,7 @@
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: build STRING
 // column: project STRING
-// column: outcome STRING: null for a sitting of commits, which has none
+// column: outcome STRING
 // column: completed_at TIMESTAMP
 // column: added INT64: new memories
 // column: merged INT64: memories merged into existing ones
@@ -15,14 +15,14 @@
 // example: memgraph query builds --param outcome=failure
 MATCH (b:Build)
 WHERE b.consolidated_at IS NOT NULL
-  AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR (b.outcome = $outcome AND NOT regexp_matches(b.name, '^git-[0-9a-f]{12}$')))
+  AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR b.outcome = $outcome)
 OPTIONAL MATCH (m:Memory)-[:FROM_BUILD]->(b)
 WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
 OPTIONAL MATCH (m)-[:DERIVED_FROM]->(e:Memory)
 WITH b, count(DISTINCT CASE WHEN m.type = 'episodic' THEN m.id END) AS episodes,
      count(DISTINCT CASE WHEN m.type = 'procedural' OR (m.type = 'semantic' AND (e.id IS NOT NULL
        OR m.source IN ['compression', 'counting', 'error analysis', 'feedback', 'procedures'])) THEN m.id END) AS generalisations
-RETURN b.name AS build, nullif(b.project_id, '') AS project, CASE WHEN NOT regexp_matches(b.name, '^git-[0-9a-f]{12}$') THEN nullif(b.outcome, '') END AS outcome, b.completed_at AS completed_at,
+RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS outcome, b.completed_at AS completed_at,
        b.extracted AS added, b.merged AS merged, episodes, generalisations
 ORDER BY completed_at DESC, project, build
 LIMIT $limit

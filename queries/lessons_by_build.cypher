@@ -10,7 +10,7 @@
 // parameter: limit INT64 = 50, at least 0: maximum number of rows
 // column: build STRING
 // column: project STRING
-// column: build_outcome STRING: null if only its memories are known, and for a sitting of commits, which has none
+// column: build_outcome STRING: null if only its memories are known
 // column: completed_at TIMESTAMP
 // column: type STRING
 // column: outcome STRING
@@ -25,7 +25,7 @@ WHERE NOT m.source IN ['commit', 'run', 'session turn'] AND m.archived_at IS NUL
   AND ($agent = '' OR list_contains(m.agents_involved, $agent))
   AND (coalesce(b.completed_at, m.occurred_at) >= $since OR $since IS NULL)
   AND (coalesce(b.completed_at, m.occurred_at) < $until OR $until IS NULL)
-RETURN b.name AS build, nullif(b.project_id, '') AS project, CASE WHEN NOT regexp_matches(b.name, '^git-[0-9a-f]{12}$') THEN nullif(b.outcome, '') END AS build_outcome, b.completed_at AS completed_at,
+RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS build_outcome, b.completed_at AS completed_at,
        m.type AS type, nullif(m.outcome, '') AS outcome, m.content AS lesson, m.agents_involved AS agents, nullif(m.reason, '') AS reason, m.id AS id
 ORDER BY coalesce(b.completed_at, m.occurred_at) DESC, build, type, id
 LIMIT $limit

@@ -606,11 +606,6 @@ def _commits(tally: Tally, raw: Raw, run: Run) -> None:
     tally.number("builds: builds", len(rows), len(raw.sittings))
     for row in rows:
         tally.date(f"builds: {row['build']}", _stated(row["completed_at"]), raw.sittings.get(row["build"]))
-        tally.date(f"builds: {row['build']} outcome", row["outcome"], None)
-    for row in _rows(run, "lessons_by_build", "-p", "limit=100000"):
-        tally.date(f"lessons_by_build: {row['build']}", _stated(row["completed_at"]), raw.sittings.get(row["build"]))
-        tally.date(f"lessons_by_build: {row['build']} outcome", row["build_outcome"], None)
-    tally.number("builds: that succeeded", len(_rows(run, "builds", "-p", "outcome=success")), 0)
     for row in _rows(run, "sources_read"):
         tally.number("sources_read: records", row["records"], len(raw.commits))
     times = sorted(raw.sittings.values())
