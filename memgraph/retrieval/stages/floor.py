@@ -126,9 +126,10 @@ def leading_lines(search: Search, slots: Sequence[int]) -> list[int]:
     if not search.floor or search.is_question:
         return _latest_first(search, list(slots))
     given = {*search.constraints.tolist(), *search.matching.tolist()}
-    judged, inside = [slot for slot in slots if slot not in given], np.clip(search.evidence, _LEAST, 1.0 - _LEAST)
-    odds = np.log(inside / (1.0 - inside))
-    highest, kept = max(odds[judged], default=0.0), judged[:1]
+    judged = [slot for slot in slots if slot not in given]
+    inside = np.clip(search.evidence[np.array(judged, dtype=np.int64)], _LEAST, 1.0 - _LEAST)
+    odds = dict(zip(judged, np.log(inside / (1.0 - inside)).tolist(), strict=True))
+    highest, kept = max(odds.values(), default=0.0), judged[:1]
     for slot in judged[1:]:
         if odds[slot] >= highest - (_BESIDE_BEST if len(kept) < _FEW_LINES else _BESIDE_FEW):
             kept.append(slot)
