@@ -33,7 +33,7 @@ ROOM_LINES = {
     "health": 810,
     "index": 1_550,
     "interfaces": 19_290,
-    "journal": 4_160,
+    "journal": 4_170,
     "lifecycle": 9_780,
     "memgraph": 3_530,
     "model": 5_490,

@@ -511,8 +511,18 @@ class SQLite(Database):
         if not self._is_fixed:
             settings += ["journal_mode = WAL", f"synchronous = {self._synchronous}", "secure_delete = ON"]
             settings += [f"wal_autocheckpoint = {_PAGES:d}"]
+        until = time.monotonic() + _WAIT_S
         for setting in settings:
-            raw.execute(f"PRAGMA {setting}")
+            while True:
+                try:
+                    raw.execute(f"PRAGMA {setting}")
+                    break
+                except (
+                    sqlite3.OperationalError
+                ) as error:  # who sets the mode of a new file at once with another is refused without a wait
+                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                        raise
+                    time.sleep(_LOOK_S)
         return raw
 
     def _begin(self, raw: sqlite3.Connection, *, is_writing: bool, timeout_s: float) -> None:
