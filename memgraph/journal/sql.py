@@ -517,9 +517,8 @@ class SQLite(Database):
                 try:
                     raw.execute(f"PRAGMA {setting}")
                     break
-                except (
-                    sqlite3.OperationalError
-                ) as error:  # who sets the mode of a new file at once with another is refused without a wait
+                except sqlite3.OperationalError as error:
+                    # two that set the mode of a new file at the same moment refuse each other, without the wait that is set
                     if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                         raise
                     time.sleep(_LOOK_S)

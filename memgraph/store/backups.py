@@ -478,9 +478,9 @@ class Backups(StorePart):
         self._reader.settle()
         started = time.perf_counter()
         for _ in range(_MOST_TRIES):
+            boundary = self._boundary()
+            found = self._base(boundary, None if base is None else _absolute(base)) if incremental or base else None
             try:
-                boundary = self._boundary()
-                found = self._base(boundary, None if base is None else _absolute(base)) if incremental or base else None
                 result = self._write(target, boundary, found, replaces=replace, progress=progress)
             except RewrittenError:
                 logger.warning("the journal was rewritten during a backup; it begins again")

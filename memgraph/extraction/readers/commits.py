@@ -832,7 +832,7 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
 
 
 def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
-    """Return the person of each full name that nobody has by now: what was read before may have it."""
+    """Return, for each full name that is no longer shown, the person it means: memories made earlier may still have it."""
     shown = set(people.values())
     return {name: person for (name, _), person in people.items() if name not in shown and " " in name.strip()}
 

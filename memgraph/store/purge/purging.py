@@ -418,7 +418,8 @@ class Purging(StorePart):
         """Remove what was made of purged events, with the lock held, and return the receipts: unsigned if another process still reads it. Repeatable."""
         journal, projector = self._journal, self._projector
         seqs = [seq for seq, _ in purges]
-        is_here = any(is_begun(self._home, seq) for seq in seqs) or not projector.is_rebuilt_since(max(seqs))
+        is_stale = not projector.is_rebuilt_since(max(seqs))
+        is_here = is_stale or any(is_begun(self._home, seq) for seq in seqs)
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
             projector.graph.forget()
@@ -426,7 +427,7 @@ class Purging(StorePart):
             with suppress(OSError):  # there is no folder for temporary files
                 for prefix in (READ_ONLY_COPY, MOVED_COPY):
                     remove_abandoned(Path(gettempdir()), prefix)
-            if not projector.is_rebuilt_since(max(seqs)):
+            if is_stale:
                 projector.rebuild()
             is_complete = projector.forget(erases=is_here)
             for model in journal.named.rows:  # last: a read that began before may have made a cache again

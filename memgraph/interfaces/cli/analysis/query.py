@@ -238,12 +238,10 @@ def print_csv(rows: Rows) -> None:
     on_terminal = sys.stdout.isatty()
     lines: list[str] = []
     for cells in ([column.name for column in rows.columns], *([_cell(v) for v in row.values()] for row in rows)):
-        csv.writer(line := io.StringIO(newline="")).writerow(
-            [visible(cell) for cell in cells] if on_terminal else cells
-        )
-        lines.append(
-            line.getvalue().removesuffix("\r\n") + "\n"
-        )  # its newline decides what it quotes, so it is replaced afterwards
+        line = io.StringIO(newline="")
+        csv.writer(line).writerow(map(visible, cells) if on_terminal else cells)
+        # replaced afterwards, because the writer quotes only the characters of its own newline
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     if on_terminal:
         print_text("".join(lines))
     else:
