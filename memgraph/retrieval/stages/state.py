@@ -216,19 +216,20 @@ class Search:
 
     def words_in(self, slots: Slots) -> list[list[str]]:
         """Return the words of the query that each of these slots contains, those first that few memories have; of a word in parts, such as ``cart.py``, the part, if it lacks another."""
-        held = {term.name: np.isin(slots, term.slots) for term in self.terms}
+        names = [one.name for one in sorted(self.terms, key=lambda one: -one.idf)]
         words = [(word, analyse(word)) for word in _WORD.findall(self.text)]
-        found: list[list[str]] = [[] for _ in slots]
-        for term in (one.name for one in sorted(self.terms, key=lambda one: -one.idf)):
-            for place in np.flatnonzero(held[term]).tolist():
-                whole = (
-                    word
-                    for word, parts in words
-                    if term in parts and all(one in held and held[one][place] for one in parts)
-                )
-                word = next(whole, term) if term.isascii() else term  # of Chinese a part of a run
-                if word not in found[place]:
-                    found[place].append(word)
+        vocabulary, found = self.index.vocabulary.names, list[list[str]]()
+        for slot in slots.tolist():
+            held = {vocabulary[code] for code in self.index.sequences.get(slot).tolist()}.intersection(names)
+            said = (
+                # of Chinese a part of a run
+                next((word for word, parts in words if name in parts and held.issuperset(parts)), name)
+                if name.isascii()
+                else name
+                for name in names
+                if name in held
+            )
+            found.append(list(dict.fromkeys(said)))
         return found
 
     def is_item(self, slots: Slots) -> Mask:
