@@ -844,3 +844,22 @@ main()
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert ran.returncode == 130
     assert ran.stderr.splitlines() == ["memgraph: interrupted"]
+
+
+def test_threads_of_numpy_that_have_nothing_to_do_do_not_spin(tmp_path):
+    program = """
+import os, sys
+from memgraph.__main__ import main
+
+sys.argv = ["memgraph", "--version"]
+assert "numpy" not in sys.modules, "it reads the setting when it is imported"
+try:
+    main()
+finally:
+    print(os.environ["OPENBLAS_THREAD_TIMEOUT"])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True,
+        env={name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"},
+    )  # fmt: skip
+    assert ran.stdout.splitlines()[-1] == "4"
