@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -207,10 +207,10 @@ class Vectors:
             pass
         return self._mapped(0)
 
-    def _mapped(self, count: int) -> Matrix:
+    def _mapped(self, count: int, file: IO[bytes] | None = None) -> Matrix:
         if not count:
             return np.empty((0, self.dimension), dtype=np.float32)
-        return np.asarray(np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension)))
+        return np.asarray(np.memmap(file or self.path, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
     def _extend(self, count: int) -> None:
         with suppress(StorageError):
@@ -232,9 +232,11 @@ class Vectors:
                     room = count + max(_ROOM_ROWS, count // 4)
                     os.ftruncate(descriptor, room * self.row_bytes)
                 if len(self._map) < count or first < self._count:
-                    self._map = self._mapped(room)
+                    with os.fdopen(descriptor, "rb", closefd=False) as file:  # the path may lead to another file by now
+                        self._map = self._mapped(room, file)
                 self._file_id, self._in_file = file_id, count
             finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # the map has the file open and would keep the lock
                 os.close(descriptor)
         except OSError:  # the cache cannot be written: the rows stay in memory
             self._map = np.concatenate([self._map[: self._count], self._read(self._count, count)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,23 @@ class TestTheCopy:
         vectors.path.unlink()
         assert vectors.rows(4).tobytes() == saved.tobytes()
         assert vectors.epoch == 1
+
+    def test_one_that_is_replaced_while_it_grows_is_made_anew(
+        self, saved: np.ndarray, vectors: Vectors, make: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        vectors.write(4, more := some(300, seed=2))
+        lock = fcntl.flock
+
+        def late(descriptor: int, operation: int) -> None:
+            monkeypatch.setattr(fcntl, "flock", lock)
+            other = make()  # another process, before this one has the lock
+            other.forget()
+            other.rows(2)
+            lock(descriptor, operation)
+
+        monkeypatch.setattr(fcntl, "flock", late)
+        for _ in range(2):
+            assert vectors.rows(304).tobytes() == np.concatenate([saved, more]).tobytes()
 
     def test_it_is_gone_with_what_is_removed(self, saved: np.ndarray, vectors: Vectors, make: Any) -> None:
         vectors.remove([2])
