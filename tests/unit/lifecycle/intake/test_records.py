@@ -57,7 +57,7 @@ def test_a_commit_that_states_nothing_is_kept_and_found_and_is_no_memory(store: 
     memory = MemGraph(store)
     assert memory.search_memories("kettle socket")[0].memory.content == PLAIN[0]
     recalled = memory.recall("wire the kettle to a socket", project="shop")
-    assert "Commit 0000000000: Wire the kettle" in memory.format_context_for_prompt(recalled, format="notes")
+    assert "Commit 00000000: Wire the kettle" in memory.format_context_for_prompt(recalled, format="notes")
     assert store.awaiting_vectors() == 0
 
 
