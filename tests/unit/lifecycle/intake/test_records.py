@@ -187,6 +187,21 @@ def test_a_counted_rule_that_somebody_words_or_ends_stays_so(store: Any, history
     assert store.get_memory(pair[1]).invalidation_reason == "the test goes away"
 
 
+def test_a_counted_rule_whose_confidence_somebody_sets_keeps_it(store: Any, history: Write) -> None:
+    commits = [(f"Cup {n}", ["M\tcup.py", "M\ttest_cup.py"]) for n in range(9)]
+    ingest(store, SavedGitLogReader(history(*commits)))
+    sleep(store, phases=["counting"])
+    doubted, right, other = sorted(store.list_memories(type="semantic"), key=lambda one: one.category)[:3]
+    store.update_memory(doubted.id, confidence=0.3)
+    store.update_memory(right.id, confidence=right.confidence)
+    more = [(f"Cup {n}", ["M\tcup.py", "M\ttest_cup.py"][: 1 + n % 2]) for n in range(10, 40)]
+    ingest(store, SavedGitLogReader(history(*commits, *more)))
+    sleep(store, phases=["counting"])
+    assert store.get_memory(doubted.id).confidence == 0.3
+    assert store.get_memory(right.id).confidence == right.confidence
+    assert store.get_memory(other.id).content != other.content
+
+
 def test_an_export_has_the_records(store: Any, history: Write) -> None:
     ingest(store, SavedGitLogReader(history(*((one, ["M\tp.py"]) for one in PLAIN))))
     exported = MemGraph(store).commands.export_memories()
