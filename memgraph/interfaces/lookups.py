@@ -225,5 +225,7 @@ def _said(found: ScoredMemory) -> str:
 
 
 def _cells(found: ScoredMemory) -> list[str]:
-    mark = [] if found.has_evidence else ["only similar"]
-    return [f"{found.score:.3f}", found.match_type, *mark]
+    from memgraph.retrieval.context.context import commit_of
+
+    marks = filter(None, (commit_of(found.memory), "" if found.has_evidence else "only similar"))
+    return [f"{found.score:.3f}", found.match_type, *marks]

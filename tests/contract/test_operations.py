@@ -200,6 +200,16 @@ def test_a_search_can_be_for_one_type(door):
     assert [line.partition(") ")[0][-8:] for line in found.text.splitlines()] == ["semantic"]
 
 
+def test_what_is_found_of_a_commit_says_which(door, memory):
+    for sha in ("0a" * 20, "release"):
+        memory.store.insert_memory(EpisodicMemory(content=f"Lock the cart of {sha[:2]}", git_commit=sha))
+    found = door("search_memories", {"query": "Lock the cart"}).text.splitlines()
+    assert sorted(line.partition("] ")[2] for line in found) == [
+        "(episodic) Lock the cart of re",
+        "(episodic, commit 0a0a0a0a) Lock the cart of 0a",
+    ]
+
+
 def test_a_memory_that_is_invalidated_is_no_longer_recalled(door):
     saved = saved_by(door("save_observation", {"text": "The shop runs on port 8080."}))
     door("invalidate_memory", {"id": saved, "reason": "It moved to 9090."})

@@ -170,6 +170,28 @@ def test_who_is_spelled_otherwise_by_now_is_one_person_with_what_was_read_before
     assert "Tin Tvrtković knows lid.py: made 5 of the 5 changes" in run("learning", "--project", "lids").stdout
 
 
+def test_a_mailmap_that_arrives_later_renames_whom_it_joins_and_nobody_else(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    authors = ["jd <jd@lids.io>", "Jo Doe <jo@home.io>", "Jo Doe <jo@lids.io>", "Sam <s@lids.io>", "Sam <sam@home.io>"]
+    for number in range(20):
+        repository.commit(f"Turn the lid {number}", {f"lid{number % 5}.py": f"{number}"})
+        repository.git("commit", "-q", "--amend", "--no-edit", f"--author={authors[number % 5]}")
+    run("ingest", "git", repository.path, "--project", "lids")
+    run("sleep")
+    mailmap = "Jane Doe <jane@lids.io> <jd@lids.io>\nJane Doe <jane@lids.io> Jo Doe <jo@home.io>\nJane Doe <jane@lids.io> Jo Doe <jo@lids.io>\nSamuel Ray <s@lids.io>\n"
+    repository.commit("Name the authors", {".mailmap": mailmap})
+    run("ingest", "git", repository.path, "--project", "lids")
+    run("sleep")
+
+    people = run("query", "--csv", "--cypher", "MATCH (p:Person) RETURN p.name").stdout.split("\n")
+    assert {"Ada", "Jane Doe", "Jo Doe", "Sam", "jd"}.intersection(people) == {"Ada", "Jane Doe", "Sam"}
+    for name in ("jd", "Jo Doe", "jo@home.io", "Jane Doe"):
+        assert "12 commits" in run("about", name, "--project", "lids").stdout
+    rules = [line for line in run("list").stdout.splitlines() if "knows lid" in line]
+    assert not [line for line in rules if "jd knows" in line or "Jo Doe knows" in line]
+    assert [line for line in rules if "Jane Doe knows" in line]
+
+
 def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     head = "commit {}\nAuthor: Bob Ray <b@x.example>\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\n{}\n\n"

@@ -172,7 +172,7 @@ class TestReverts:
         (found,) = json.loads(history.run("query", "reverted_work", "--json").stdout)
         assert found["reverted"] == [cents]
         recalled = history.run("recall", "Use integer cents for prices").stdout
-        assert f"reverts {cents[:10]}" in recalled
+        assert f"reverts {cents[:8]}" in recalled
         assert "what the bank had booked" not in recalled
 
     @pytest.mark.parametrize("title", ['Revert "Revert "{}""', 'Reapply "{}"', 'Reland "{}"', "Go back to cents"])
@@ -588,6 +588,27 @@ class TestTexts:
                 follows = wanted.partition(words)[2][:2] if words in wanted else ""
                 assert one.endswith("…") or follows.strip() in ("", ".", ";"), (one, follows)
                 assert len(words.split()) > 1
+
+
+class TestRecalls:
+    @pytest.mark.parametrize(
+        ("message", "part"),
+        [
+            (PAID, ", commit 02020202)"),
+            (f"{CARTS} (#2)", "- Commit 02020202: Lock the cart"),
+            (f'Revert "{CARTS}"\n\n{WHY}', ", by commit 02020202)"),
+        ],
+    )
+    def test_a_line_of_a_commit_has_its_abbreviated_id_once(self, history: History, message: str, part: str) -> None:
+        history.commit(COINS)
+        history.commit(message, "M\tshop/cart.py")
+        history.read()
+
+        (recalled,) = (line for line in history.run("recall", CARTS).stdout.splitlines() if CARTS in line)
+        (found,) = (line for line in history.run("search", CARTS).stdout.splitlines() if CARTS in line)
+        assert part in recalled
+        assert "\tcommit 02020202\t" in found
+        assert [line.count("02020202") for line in (recalled, found)] == [1, 1]
 
 
 class TestEntities:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -145,7 +145,7 @@ class GitReader:
         if others and not cursor:
             shown = ", ".join([*others[:_TAGS_SHOWN], *(["…"] if others[_TAGS_SHOWN:] else [])])
             yield SourceRecord(None, start, 0, f"of the tags, these name no version and count as no release: {shown}")
-        people = persons(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
+        people = _people(chain(self._authors(spans[0].head), *(self._authors(*span.revisions) for span in spans[1:])))
         recent = RecentCommits()
         if cursor and (names := respelled(people)):
             yield SourceRecord(None, start, 0, people=names)
@@ -174,18 +174,17 @@ class GitReader:
                 return [span, _Span(span.head, head)]
         return [_Span("", head)]
 
-    def _authors(self, *revisions: str) -> Iterator[Spelling]:
-        """Yield the authors of commits, the oldest first."""
-        with self._running(
-            "log", "--reverse", "-z", "--format=%aN%n%aE", "--encoding=UTF-8", *revisions, "--"
-        ) as output:
+    def _authors(self, *revisions: str) -> Iterator[tuple[Spelling, Spelling]]:
+        """Yield the authors of commits, the oldest first: as the mailmap spells them, and as the commit does."""
+        pretty = "--format=%aN%n%aE%n%an%n%ae"
+        with self._running("log", "--reverse", "-z", pretty, "--encoding=UTF-8", *revisions, "--") as output:
             for token in _tokens(output):
-                name, _, address = token.strip("\n").partition("\n")
-                yield name, address
+                name, address, *own = [*token.split("\n"), "", "", ""][:4]
+                yield (name, address), (own[0], own[1])
 
     def people(self) -> dict[Spelling, str]:
-        """Return the person of each spelling (name and address) of an author."""
-        return persons(self._authors("HEAD"))
+        """Return the person of each spelling (name and address) of an author, those of commits before the mailmap included."""
+        return _people(self._authors("HEAD"))
 
     def _names(self) -> frozenset[str]:
         """Return the names of the repository at its remotes, such as ``owner/name``, in lower case."""
@@ -368,6 +367,19 @@ class GitReader:
                 # warnings come first, a remedy last
                 said = cut(said[max(said.find("fatal: "), 0) :], _MAX_COMPLAINT_CHARS)
                 raise SourceError(f"git {arguments[0]} failed: {said or f'status {status}'}", path=self._path)
+
+
+def _people(authors: Iterable[tuple[Spelling, Spelling]]) -> dict[Spelling, str]:
+    """Return the person of each spelling, given those of the mailmap with those of the commits."""
+    spelled: dict[Spelling, Spelling] = {}
+
+    def mapped() -> Iterator[Spelling]:
+        for one, own in authors:
+            spelled[own] = one
+            yield one
+
+    people = persons(mapped())
+    return {own: people[one] for own, one in spelled.items()} | people
 
 
 def _lines(output: IO[bytes]) -> Iterator[str]:

@@ -176,9 +176,11 @@ def _ids_of_memories(data: dict[str, Any]) -> list[str]:
 
 def line_of(memory: StoredMemory, mark: str = "", before: str = "") -> str:
     """Return a memory as one line: the beginning of its id, its type, a mark, what stands before its text, its text."""
+    from memgraph.retrieval.context.context import commit_of
     from memgraph.retrieval.context.task_labels import labelled
 
-    kinds = ", ".join(filter(None, (memory.type, mark, "" if memory.privacy_tier == "public" else memory.privacy_tier)))
+    tier = "" if memory.privacy_tier == "public" else memory.privacy_tier
+    kinds = ", ".join(filter(None, (memory.type, commit_of(memory), mark, tier)))
     return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {labelled(memory.content, memory.trust_class, before)}"
 
 

@@ -282,7 +282,7 @@ def _lesson(project: str, rule: Counted, evidence: Sequence[Row]) -> Lesson:
 
 
 def _is_as_counted(row: Row) -> bool:
-    """Return whether a rule still has the text that counting gave it, so that counting may change it."""
+    """Return whether counting may change a rule: nobody gave it another text, or a confidence, which clears its pattern."""
     return bool(row["content"] == row.get("pattern")) and not row.get("is_pinned")
 
 

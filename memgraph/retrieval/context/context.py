@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
+from memgraph.extraction.components import is_sha
 from memgraph.index.columns import CONSTRAINT_TAG, FACT_TAGS
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
@@ -45,6 +46,7 @@ APPROVED = "procedures"
 """Source of learned procedures, which are in force once they were approved."""
 DECIDED = "Decided"
 """Stands before what an answer to a work order quotes as rejected: a sentence that denies it, so no failure with a remedy."""
+SHA_CHARS = 8
 _MOST_ITEMS = 20
 _WORD_OF: dict[Outcome, OutcomeWord] = {
     "positive": "success",
@@ -233,6 +235,12 @@ def experience(memory: StoredEpisodicMemory) -> Experience:
 def is_revert(memory: StoredMemory) -> bool:
     """Whether a memory is a commit that takes back another one."""
     return isinstance(memory, StoredEpisodicMemory) and memory.change_kind == "revert"
+
+
+def commit_of(memory: StoredMemory) -> str:
+    """Return the words that name the commit that a memory tells of, as git takes it; "" if it tells of none."""
+    sha = (isinstance(memory, StoredEpisodicMemory) and memory.git_commit) or ""
+    return f"commit {sha[:SHA_CHARS]}" if is_sha(sha) else ""
 
 
 def failed(memory: StoredMemory) -> list[Warned]:

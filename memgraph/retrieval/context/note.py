@@ -21,6 +21,8 @@ from memgraph.model.results.learning import COUNTING_SOURCE, WORK_ORDER_SOURCE
 from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
     DECIDED,
+    SHA_CHARS,
+    commit_of,
     experience,
     failed,
     is_constraint,
@@ -46,7 +48,7 @@ GENERALISED = "compression"
 _DOUBTED = 0.5
 """A fact of less confidence is marked as uncertain."""
 _HEAD_CHARS = 200
-_SHA_CHARS, _LEAST_SHA_CHARS = 10, 7
+_LEAST_SHA_CHARS = 7
 _MOST_UNDONE = 3
 _LEAD = re.compile(r"^(?:how to|when) (?=\S)", re.IGNORECASE)
 _CHANGES = "git"
@@ -119,10 +121,10 @@ def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
 
 
 def _commits(memory: StoredEpisodicMemory, kind: str) -> Iterator[str]:
-    """Yield by which commit a change was taken back, and which commits, as far as the entry does not say so."""
-    if kind == "Reverted" and memory.git_commit:
-        yield f"by commit {memory.git_commit[:_SHA_CHARS]}"
-    if undone := [sha[:_SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
+    """Yield which commit made a change, and which ones it took back, as far as the entry does not say so."""
+    if (commit := commit_of(memory)) and memory.source != RECORD_SOURCE:
+        yield f"by {commit}" if kind == "Reverted" else commit
+    if undone := [sha[:SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
         yield f"reverts {', '.join(undone[:_MOST_UNDONE])}{', …' if undone[_MOST_UNDONE:] else ''}"
 
 
@@ -138,7 +140,7 @@ def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kin
     if memory.source == SAID_SOURCE:
         return "Said", text
     if memory.source == RECORD_SOURCE:
-        return f"Commit {(memory.git_commit or '')[:_SHA_CHARS]}", text
+        return commit_of(memory).capitalize(), text
     if is_revert(memory):
         return "Reverted", _REVERT.sub("", text)
     if memory.outcome == "neutral":

@@ -50,7 +50,7 @@ from memgraph.model.memory import (
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.learning import MADE_FROM_OTHERS
+from memgraph.model.results.learning import COUNTING_SOURCE, MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Key, Row
 from memgraph.privacy import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import PendingAccess, Use
@@ -302,6 +302,8 @@ class Writer:
         old: AgentMemory = AgentMemory.from_row(row, now=now, curve=self._curve)
         if old.source in RECORD_SOURCES:  # who changes a record makes it a memory
             updates = {"source": RECORD_SOURCES[old.source], "archived_at": None, **updates}
+        if old.source == COUNTING_SOURCE and "confidence" in updates:  # it is no longer as it was counted
+            updates = {"pattern": None, **updates}
         updates = with_its_reasons(updates, row)
         fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
         if "outcome" in updates:

@@ -57,7 +57,7 @@ def test_a_commit_that_states_nothing_is_kept_and_found_and_is_no_memory(store: 
     memory = MemGraph(store)
     assert memory.search_memories("kettle socket")[0].memory.content == PLAIN[0]
     recalled = memory.recall("wire the kettle to a socket", project="shop")
-    assert "Commit 0000000000: Wire the kettle" in memory.format_context_for_prompt(recalled, format="notes")
+    assert "Commit 00000000: Wire the kettle" in memory.format_context_for_prompt(recalled, format="notes")
     assert store.awaiting_vectors() == 0
 
 
@@ -185,6 +185,21 @@ def test_a_counted_rule_that_somebody_words_or_ends_stays_so(store: Any, history
     sleep(store, phases=["counting"])
     assert store.get_memory(pair[0]).content == "The cup and its test belong together"
     assert store.get_memory(pair[1]).invalidation_reason == "the test goes away"
+
+
+def test_a_counted_rule_whose_confidence_somebody_sets_keeps_it(store: Any, history: Write) -> None:
+    commits = [(f"Cup {n}", ["M\tcup.py", "M\ttest_cup.py"]) for n in range(9)]
+    ingest(store, SavedGitLogReader(history(*commits)))
+    sleep(store, phases=["counting"])
+    doubted, right, other = sorted(store.list_memories(type="semantic"), key=lambda one: one.category)[:3]
+    store.update_memory(doubted.id, confidence=0.3)
+    store.update_memory(right.id, confidence=right.confidence)
+    more = [(f"Cup {n}", ["M\tcup.py", "M\ttest_cup.py"][: 1 + n % 2]) for n in range(10, 40)]
+    ingest(store, SavedGitLogReader(history(*commits, *more)))
+    sleep(store, phases=["counting"])
+    assert store.get_memory(doubted.id).confidence == 0.3
+    assert store.get_memory(right.id).confidence == right.confidence
+    assert store.get_memory(other.id).content != other.content
 
 
 def test_an_export_has_the_records(store: Any, history: Write) -> None:

@@ -244,9 +244,9 @@ def test_a_commit_says_what_was_done_not_what_worked(content: str, told: str) ->
 @pytest.mark.parametrize(
     ("source", "content", "told"),
     [
-        ("git", 'Revert "Use retries": it paid twice', 'Reverted: "Use retries": it paid twice. (by commit bbbbbbbbbb, reverts aaaaaaaaaa)'),
-        ("git", "Ann reverted “Use retries” (commit aaaaaaaaaaaa). Why: Twice.", "Reverted: Ann reverted “Use retries” (commit aaaaaaaaaaaa). Why: Twice. (by commit bbbbbbbbbb)"),
-        ("commit", 'Revert "Use retries"', 'Commit bbbbbbbbbb: Revert "Use retries". (reverts aaaaaaaaaa)'),
+        ("git", 'Revert "Use retries": it paid twice', 'Reverted: "Use retries": it paid twice. (by commit bbbbbbbb, reverts aaaaaaaa)'),
+        ("git", "Ann reverted “Use retries” (commit aaaaaaaaaaaa). Why: Twice.", "Reverted: Ann reverted “Use retries” (commit aaaaaaaaaaaa). Why: Twice. (by commit bbbbbbbb)"),
+        ("commit", 'Revert "Use retries"', 'Commit bbbbbbbb: Revert "Use retries". (reverts aaaaaaaa)'),
     ],
 )  # fmt: skip
 def test_a_revert_is_no_failure_and_says_what_was_reverted_and_by_which_commit(
