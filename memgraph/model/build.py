@@ -111,7 +111,10 @@ def event_id(build_id: str, task_id: str) -> str:
 
 
 class UserIntervention(Model):
-    """Something the user did during a build; `context` is what the agent had said before, `reply` what it said in the end, and when."""
+    """Something the user did during a build; `context` is what the agent had said before, `reply` what it said in the end, and when.
+
+    An empty `action` with a reply is the agent's own: its summary of an earlier conversation.
+    """
 
     timestamp: Timestamp
     action: LogText
