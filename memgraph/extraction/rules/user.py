@@ -116,14 +116,6 @@ _NOT_GENERAL = re.compile(
     r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bi (?:hate|love) (?:wast|los)ing\b|should have been\b|\bi'?ve reached\b|^you'?re right\b",
     re.IGNORECASE,
 )
-_DESCRIBES = re.compile(
-    r"^(?!.*\b(?:you|we|must|should|shall|have to|has to|needs? to|want|make sure|ensure)\b)(?:"
-    r".*(?:\b(?:it|that|this|which|they) (?:have |had |has |will )?(?:always|never)\b|(?<=\w\s)(?<!and\s)(?<!or\s)(?:always|never) \w*[^\Waisu]s\b)|"
-    r"(?:every ?time|each time|whenever|any ?time)\s(?:(?:i|it|this|that|the|my|an?)\s[^,]*,\s(?:it|they|this|that|the|my|an?)\b|.{1,80}?\s(?:it|this|that)\s\w*[^\Waisu]s\b)|"
-    r"(?:it|this|that|the|my|an?)\s.*\s(?:every ?time|each time|whenever|any ?time)\s(?:i|it|the|my|an?)\b)",
-    re.IGNORECASE,
-)
-"""What always, never or each time happens by itself: a verb in the third person, and nobody who is told to do it."""
 _PRONOUNS = r"(?:i|you|we|it|me|us|he|she|they|this|that|these|those|there|which|who|what|to|if|when|how)"
 _NOUN = (
     rf"(?!(?:{_PRONOUNS[3:-1]}|something|everything|nobody|all|nothing|\w{{2,6}}n't|dont|cant|wont)\b)[\w`'\"./@-]+\s+"
@@ -424,10 +416,7 @@ def _kind(sentence: str) -> StatementKind | None:
     if _INCOMPLETE.search(text) or text.count('"') % 2:
         return None
     is_general = (
-        len(words) <= _MOST_GENERAL_WORDS
-        and _GENERAL.search(text) is not None
-        and not _NOT_GENERAL.search(text)
-        and not _DESCRIBES.search(text)
+        len(words) <= _MOST_GENERAL_WORDS and _GENERAL.search(text) is not None and not _NOT_GENERAL.search(text)
     )
     if _HEDGED.search(text) or (_ONCE.search(text) and not is_general):
         return None
