@@ -29,7 +29,7 @@ ROOM_LINES = {
     "extraction": 8_140,
     "facade": 880,
     "fold": 2_270,
-    "graph": 2_030,
+    "graph": 2_040,
     "health": 810,
     "index": 1_550,
     "interfaces": 19_290,

@@ -155,12 +155,16 @@ class GraphCopy:
         }
         with explaining(), _some_child(limits.patience_s) as child:
             self._follow(child)
+            folder = child.copy.folder.path
             try:
                 return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
             except EndedError as error:
                 if error.is_crash:
                     raise
-            self._follow(child)  # it had ended by itself
+            except GraphError:
+                if folder.exists():
+                    raise
+            self._follow(child)  # it had ended by itself, or a purge removed its copy
             return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
 
     @contextmanager
@@ -207,23 +211,20 @@ class GraphCopy:
             writer.stop()  # a fresh one: the engine writes pages of which it has not filled every byte
             try:
                 path = folder.path / "graph"
-                with self._snapshot() as rows:
-                    seq, mark = rows.seq, rows.mark(rows.seq)
-                    writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
-                with (
-                    open(packed := folder.path / "base", "xb", opener=_private) as base,
-                    ThreadPoolExecutor(_threads()) as pool,
-                ):
-                    starts = range(0, path.stat().st_size, _BLOCK_BYTES)
-                    base.writelines(pool.map(partial(_compressed, path), starts))
-                name = f"base-{seq}-{self._code(packed, seq, mark or '')}.{self._vendor.name}"
-                packed.replace(self._folder / name)
+                with _explaining_removal(folder):
+                    with self._snapshot() as rows:
+                        seq, mark = rows.seq, rows.mark(rows.seq)
+                        writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
+                    with (
+                        open(packed := folder.path / "base", "xb", opener=_private) as base,
+                        ThreadPoolExecutor(_threads()) as pool,
+                    ):
+                        starts = range(0, path.stat().st_size, _BLOCK_BYTES)
+                        base.writelines(pool.map(partial(_compressed, path), starts))
+                    name = f"base-{seq}-{self._code(packed, seq, mark or '')}.{self._vendor.name}"
+                    packed.replace(self._folder / name)
                 if reader is not None:
                     reader.copy = _Copy(self, folder, seq, mark or "")
-            except (GraphError, OSError) as error:
-                if folder.path.exists():
-                    raise
-                raise GraphError("the graph was removed while it was written, as a purge does; try again") from error
             finally:
                 if writer.copy is None:
                     writer.stop()
@@ -296,7 +297,8 @@ class GraphCopy:
         statements = [[query, params] for query, params in updates(changes or (), copy.seq)]
         if statements or opening:
             updating = orjson.dumps({"run": [["BEGIN TRANSACTION", {}], *statements, ["COMMIT", {}]]})
-            child.ask([*opening, updating], self._child_limits(_WRITE_TIMEOUT_S))
+            with _explaining_removal(copy.folder):
+                child.ask([*opening, updating], self._child_limits(_WRITE_TIMEOUT_S))
         child.copy = copy
         copy.seq, copy.mark = seq, mark
         return True
@@ -381,6 +383,17 @@ class GraphCopy:
             for prefix in (_FOLDER, _FORMER):
                 remove_abandoned(self._folder, prefix)
             self._is_swept = True
+
+
+@contextmanager
+def _explaining_removal(folder: TemporaryFolder) -> Iterator[None]:
+    """Say of what fails in a folder that is gone that a purge removed it."""
+    try:
+        yield
+    except (GraphError, OSError) as error:
+        if folder.path.exists():
+            raise
+        raise GraphError("the graph was removed while it was written, as a purge does; try again") from error
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import ConfigError, DiskFullError, GraphError, MissingExtraError, QueryError
 from memgraph.graph import copy as module
 from memgraph.graph.copy import VENDORS, GraphCopy, QueryLimits, Vendor
+from memgraph.graph.process import EngineProcess
 from memgraph.model.ids import natural_id
 from memgraph.ports import Change, Key, Row
 from tests.engines import SEAL, Graph, Snapshots, vendor_name
@@ -366,6 +367,42 @@ class TestFailures:
             with pytest.raises(GraphError, match="was removed while it was written, as a purge does; try again"):
                 ids(graph)
         graph.close()
+
+    def test_a_copy_that_a_purge_removes_before_it_follows_is_said(
+        self, graph: GraphCopy, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert ids(graph) == ["t"]
+        real = module.updates
+
+        def removing(changes: Iterable[Change], since: int) -> Iterator[Any]:
+            yield from real(changes, since)
+            for path in (tmp_path / "graph").glob("query-*"):
+                clear(path)
+
+        monkeypatch.setattr(module, "updates", removing)
+        monkeypatch.setattr(module, "_ATTEMPTS", 1)  # as if the others had failed so, too
+        rows.take([put("Source", "s")])
+        with pytest.raises(GraphError, match="was removed while it was written, as a purge does; try again"):
+            ids(graph)
+        monkeypatch.undo()
+        assert ids(graph) == ["s", "t"]
+
+    def test_a_copy_that_a_purge_removes_before_the_query_is_made_anew(
+        self, graph: GraphCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, failed = EngineProcess.query, list[Path]()
+
+        def failing(self: EngineProcess, *given: Any) -> Any:
+            if failed:
+                return real(self, *given)
+            failed.extend((tmp_path / "graph").glob("query-*"))
+            clear(failed[0])
+            self.stop()
+            raise GraphError("the graph engine failed")
+
+        monkeypatch.setattr(EngineProcess, "query", failing)
+        assert ids(graph) == ["t"]
+        assert len(failed) == 1
 
     def test_what_another_process_removes_at_once_is_forgotten(
         self, graph: GraphCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
