@@ -111,10 +111,7 @@ def event_id(build_id: str, task_id: str) -> str:
 
 
 class UserIntervention(Model):
-    """Something the user did during a build; `context` is what the agent had said before, `reply` what it said in the end, and when.
-
-    An empty `action` with a reply is the agent's own: its summary of an earlier conversation.
-    """
+    """Something the user did during a build; `context` is what the agent had said before, `reply` what it said in the end, and when."""
 
     timestamp: Timestamp
     action: LogText

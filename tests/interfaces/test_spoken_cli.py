@@ -302,30 +302,6 @@ class TestWhatTheUserSaid:
         session.run("ls")
         assert sorted(learned(session)) == [KEPT, "The user said: We deploy from the release branch."]
 
-    def test_a_summary_of_turns_that_are_gone_is_a_record_of_the_agents(
-        self, learned: Learned, memgraph: Callable[..., Any]
-    ) -> None:
-        session = Claude("s9")
-        told = (
-            f"Cart and prices are done; scipy was missing for the ranking. Ada said: {RULE} "
-            + "The cart is slow. " * 60
-        )
-        session.user(
-            f"This session is being continued from a previous conversation.\n\nSummary:\n{told}", isCompactSummary=True
-        )
-        session.user("Go on.")
-        session.run("ls")
-        assert learned(session) == []
-        query = "MATCH (m:Memory) RETURN m.content AS content, m.occurred_at AS at, m.session_id AS session, m.source AS source"
-        said = sorted(json.loads(memgraph("query", "--cypher", query, "--json").stdout), key=lambda one: one["content"])
-        lead = "The agent summed up the conversation so far: "
-        summed = [one for one in said if one["content"].startswith(lead)]
-        assert "".join(one["content"].removeprefix(lead) for one in summed).count("The cart is slow.") == 60
-        assert {(one["source"], one["session"], one["at"]) for one in summed} == {
-            ("session turn", "s9", "2026-08-01T10:00:00.000Z")
-        }
-        assert [one["content"] for one in said if one not in summed] == ["The user said: Go on."]
-
     def test_a_chosen_answer_is_a_record_with_its_question(
         self, learned: Learned, memgraph: Callable[..., Any]
     ) -> None:

@@ -159,7 +159,7 @@ def fenced(record: str) -> tuple[str, str]:
 
 def _events(log: BuildEventLog) -> list[Event]:
     tasks = [Event(number, task=task) for number, task in enumerate(log.tasks)]
-    told = [(said, False) for said in log.user_interventions if said.action]
+    told = [(said, False) for said in log.user_interventions]
     told += [(said, True) for said in log.user_interventions if said.reply]
     return [*tasks, *(Event(number, None, *one) for number, one in enumerate(told, start=len(tasks)))]
 

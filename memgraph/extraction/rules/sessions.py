@@ -69,8 +69,8 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
     latest = 0  # the number of statements of earlier messages than the one before
     for place, said in placed(log.user_interventions[:_MAX_TURNS]):
-        if said.context.startswith(_ASKED) or not said.action:
-            continue  # what was chosen of an offer holds for the work at hand, and what the agent summed up is not the user's: both are records
+        if said.context.startswith(_ASKED):
+            continue  # what was chosen of an offer holds for the work at hand; the turn is a record
         own = "\n".join(filter(None, spoken(said.action)))
         left = [what_is_left(own, one, is_latest=number >= latest) for number, (_, _, one) in enumerate(kept)]
         kept = [(where, by, one) for (where, by, _), one in zip(kept, left, strict=True) if one]

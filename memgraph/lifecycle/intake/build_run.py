@@ -210,7 +210,7 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 _SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that, the agent: "
-_AT_WORK, _SUMMED_UP = "The agent, at work: ", "The agent summed up the conversation so far: "
+_AT_WORK = "The agent, at work: "
 _LEAST_AT_WORK_CHARS = 150
 """Minimum characters of a record of what an agent said between its steps: less announces the next step."""
 _MOST_CONTEXT_CHARS = 300
@@ -252,14 +252,12 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
     agent = next((task.agent_name for task in log.tasks), None)
     for event, turn in placed(log.user_interventions if log.source == "transcript" else ()):
         asked = end(turn.context, _MOST_CONTEXT_CHARS)
-        if turn.action:
-            yield from _told(log, event, turn.timestamp, None, _SAID, ended(turn.action), asked)
+        yield from _told(log, event, turn.timestamp, None, _SAID, ended(turn.action), asked)
         if turn.reply:
             when = turn.replied_at or turn.timestamp
             number = f"#{replies[when]}" if replies[when] else ""
             replies[when] += 1
-            lead = _CONCLUDED if turn.action else _SUMMED_UP
-            yield from _told(log, f"agent@{when}{number}", when, agent, lead, turn.reply)
+            yield from _told(log, f"agent@{when}{number}", when, agent, _CONCLUDED, turn.reply)
 
 
 def _told(

@@ -106,51 +106,6 @@ def test_program_messages_in_the_users_name_are_not_the_users(path: Path, conten
     assert [said.action for said in only_build(path).user_interventions] == ["Real"]
 
 
-BEFORE = "This session is being continued from a previous conversation that ran out of context. "
-AFTER = "If you need specific details from before compaction, read the full transcript at: x\nContinue the conversation from where it left off."
-SUMMED_UP = "1. Request:\n   A cart for two tabs.\n2. Errors and fixes:\n   - The cart was read before login."
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{BEFORE}The summary below covers the earlier portion.\n\nSummary:\n{SUMMED_UP}\n\n{AFTER}",
-        f"{BEFORE}Here it is:\nAnalysis:\nLet me see.\n\nSummary:\n{SUMMED_UP}\nPlease continue the conversation from where we left off.",
-        f"{BEFORE}\n{SUMMED_UP}",
-        SUMMED_UP,
-    ],
-)
-def test_a_summary_that_begins_a_file_is_the_agents(path: Path, text: str) -> None:
-    transcript(
-        path,
-        line("user", text, 1, isCompactSummary=True, isVisibleInTranscriptOnly=True),
-        line("assistant", [{"type": "text", "text": "I go on with the login."}], 2),
-        line("user", "Now the prices.", 3),
-        line("assistant", [{"type": "text", "text": "Done."}], 4),
-        line("user", "And a second summary.", 5, isCompactSummary=True),
-        line("assistant", [{"type": "text", "text": "All prices are done."}], 6),
-    )
-    said = [(one.action, one.reply, one.timestamp) for one in only_build(path).user_interventions]
-    time = "2026-03-01T10:00:0{}.000Z".format
-    assert said == [("", SUMMED_UP, time(1)), ("Now the prices.", "Done.\nAll prices are done.", time(3))]
-
-
-def test_codex_writes_its_summary_as_a_line_of_its_own_or_in_the_users_name(path: Path) -> None:
-    lead = "Another language model started to solve this problem and produced a summary. Here it is:"
-    meta = codex("session_meta", 0, id="c-1", cwd=CWD)
-    summary = codex("compacted", 1, message=f"{lead}\n{SUMMED_UP}", replacement_history=[])
-    turn, rolled_back = (
-        codex_said("user", "Wrong way.", 2),
-        codex("event_msg", 3, type="thread_rolled_back", num_turns=1),
-    )
-    for first in (summary, codex_said("user", f"{lead}\n{SUMMED_UP}", 1)):
-        transcript(path, meta, first, turn, rolled_back, codex_said("user", "Fix the cart.", 4))
-        said = [(one.action, one.reply) for one in only_build(path).user_interventions]
-        assert said == [("", SUMMED_UP), ("Fix the cart.", "")]
-    transcript(path, meta, codex_said("user", "Fix the cart.", 1), summary, codex("compacted", 2, message=""))
-    assert [one.action for one in only_build(path).user_interventions] == ["Fix the cart."]
-
-
 def test_a_users_message_is_stored_with_what_it_answers(path: Path) -> None:
     transcript(
         path,
