@@ -236,10 +236,8 @@ _ACTIONS = {stem + ending: action for action, stems in _STEMS.items() for stem i
 """What a verb in any of its forms says that a commit does. A form that does not exist does no harm."""
 _PHRASAL = re.compile(r"\b(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
-_AND = r"(?:,|\s+(?:and|&)|,\s*and)\s+"
-_NEXT_QUOTED = re.compile(rf"[\"”]{_AND}[\"“]")
 _NAMED = re.compile(
-    rf"(?:{_AND})?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{{1,200}}/commit/)?((?=[a-f]*\d)[0-9a-f]{{7,64}})|"
+    r"(?:(?:,|\s+(?:and|&)|,\s*and)\s+)?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
     r"(?:PRs? |pull requests? )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-|(?:https?://\S{1,200}/)?(?:pull|merge_requests)/)(\d{1,7}))\b",
     re.IGNORECASE,
 )
@@ -335,10 +333,8 @@ class Commit:
 
     @cached_property
     def body(self) -> str:
-        """The text after the title, without a first line that repeats it, as that of a squash does, and without trailers."""
-        title, rest = self._parted
-        first, _, others = rest.lstrip().partition("\n")
-        return without_trailers(others if bare(first.lstrip(_ITEM)) == bare(title) != "" else rest)
+        """The text after the title, without trailers."""
+        return without_trailers(self._parted[1])
 
     @cached_property
     def _parted(self) -> tuple[str, str]:
@@ -393,8 +389,13 @@ class _Kept(NamedTuple):
     @property
     def keys(self) -> list[tuple[str, object]]:
         """What finds the commit."""
-        found = {"subject": self.subject, "bare": self.bare, "change": self.change, "request": _request(self.subject)}
-        return [(name, key) for name, key in found.items() if key not in {None, ""} or name in {"subject", "bare"}]
+        found = [
+            ("subject", self.subject),
+            ("bare", self.bare),
+            ("change", self.change),
+            ("request", _request(self.subject)),
+        ]
+        return [key for key in found if key[1] not in {None, ""} or key[0] in {"subject", "bare"}]
 
 
 class RecentCommits:
@@ -479,7 +480,7 @@ class RecentCommits:
 
     def _said_to_undo(self, commit: Commit) -> Undoing | None:
         said = _said_in(commit.subject)
-        found = self._reverted_by(commit)
+        found = list(self._reverted_by(commit))
         known = [sha for sha in found if sha in self._kept]
         titled = self._titled(said.title) if said and not known else None
         if said and said.is_again and not known:  # its subject quotes the change, not the revert
@@ -504,32 +505,25 @@ class RecentCommits:
         change = commit.change(inverse=True)
         return None if change is None else self._latest("change", change)
 
-    def _reverted_by(self, commit: Commit) -> list[str]:
-        """Return the commits that `commit` names as reverted: by id, which need not be known, by request, or by their title's words."""
+    def _reverted_by(self, commit: Commit) -> Iterator[str]:
+        """Yield the commits that `commit` names as reverted: by id, which need not be known, by request, or by their title's words."""
         subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
         action, what = action_of(subject)
         is_turn = action in {"undo", "again"} and len(what) > 2
         places = [(what, 0)] if is_turn else []
         if is_turn or not _is_squashed(body):
             places += [(body, at) for at in _reverting(body)]
-        found = list[str]()
+        is_named = False
         for text, at in places[:_MAX_NAMED]:
-            quoted = self._quoted(text[at:]) if text is body or action == "undo" else []
-            is_told = text is body or len(quoted) > 1  # of one title that a subject quotes, see `_said_in`
-            found += filter(None, (is_told and quoted) or self._named(text, at))
-        if not found and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(_QUOTES):
+            quoted = _QUOTED.match(text[at:].partition("\n")[0].rstrip()) if text is body else None
+            found = [self._titled(quoted[1])] if quoted else self._named(text, at)
+            for known in filter(None, found):
+                is_named = True
+                yield known
+        if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(_QUOTES):
             sha = self._latest("subject", what) or self._resembling(bare(what[:300]), commit)
-            found += [sha] if sha else []
-        return found
-
-    def _quoted(self, text: str) -> list[str | None]:
-        """Return the commits whose titles a text quotes one after the other, or the one whose title has such quotes itself."""
-        if not (whole := _QUOTED.match(text.partition("\n")[0].rstrip())):
-            return []
-        parts = (part.partition("\n")[0].rstrip() for part in _NEXT_QUOTED.split(text.partition("\n\n")[0][1:]))
-        titles = [one[1] for part in parts if (one := _QUOTED.match(f'"{part}'))]
-        known = None if whole[1] in titles else self._titled(whole[1])
-        return [known] if known else list(map(self._titled, titles))
+            if sha:
+                yield sha
 
     def _named(self, text: str, at: int) -> Iterator[str | None]:
         """Yield the commits that are named one after the other from a place of a text: by id, which need not be known, or by request."""
@@ -585,9 +579,11 @@ class RecentCommits:
         words = _words(text)
         for sha in reversed(self._kept) if len(words) >= _LEAST_WORDS else ():
             others = _words(self._kept[sha].bare)
-            fewer, more = sorted((len(words), len(others)))
-            is_near = commit.when - self._kept[sha].when <= _LONGEST_AGO and fewer * 2 >= more
-            if is_near and overlap(words, others) >= _LEAST_SAME:
+            if (
+                commit.when - self._kept[sha].when <= _LONGEST_AGO
+                and min(len(words), len(others)) * 2 >= max(len(words), len(others))
+                and overlap(words, others) >= _LEAST_SAME
+            ):
                 return sha
         return None
 

@@ -100,39 +100,6 @@ def test_a_revert_of_several_names_them_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "undone"),
-    [
-        ('Compute totals\n\nThis reverts "Cache the totals" and "Lock the carts".', [0, 1]),
-        ('Compute totals\n\nThis reverts "Cache the totals", "Open the shop"\nand “Lock the carts”. Why: …', [0, 1]),
-        ('Revert "Cache the totals" and "Lock the carts" (#40)', [0, 1]),
-        ('Revert “Lock the carts” & “Cache the totals”', [1, 0]),
-        ('Revert "Cache the totals" and "Open the shop"', [0]),
-        ('Revert "Pay in "cents" and "euros""', [2]),
-        ('Compute totals\n\nThis reverts "Pay in "cents" and "euros"".', [2]),
-        ('Revert "Open the shop" and "Close the shop"', []),
-    ],
-)  # fmt: skip
-def test_a_revert_is_of_each_known_title_that_it_quotes(message: str, undone: list[int]) -> None:
-    *earlier, revert = history("Cache the totals (#12)", "Lock the carts", 'Pay in "cents" and "euros"', message)
-    found = revert.undoes or [sha for sha in [revert.reverts] if sha]
-    assert found == [earlier[place].task_id for place in undone]
-
-
-@pytest.mark.parametrize(
-    ("message", "body", "text"),
-    [
-        ("Lock the carts (#12)\n\n* Lock the carts\n\n* Add a test", "* Add a test", "Lock the carts (#12)\n\n* Add a test"),
-        ("fix: Lock the carts\n\nlock the carts (#12)\nTwo paid.", "Two paid.", "fix: Lock the carts\n\nTwo paid."),
-        ("Lock the carts\n\n- Lock the carts.\n", "", "Lock the carts"),
-        ("Lock the carts\n\n* Lock the carts of guests", "* Lock the carts of guests", "Lock the carts\n\n* Lock the carts of guests"),
-    ],
-)  # fmt: skip
-def test_a_first_line_that_repeats_the_title_is_not_read_twice(message: str, body: str, text: str) -> None:
-    (task,) = history(message)
-    assert (task.output, task.text) == (body, text)
-
-
-@pytest.mark.parametrize(
     "message",
     [
         "Reland {0}",
