@@ -236,7 +236,8 @@ class Vectors:
                         self._map = self._mapped(room, file)
                 self._file_id, self._in_file = file_id, count
             finally:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)  # the map has the file open and would keep the lock
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)  # the map has the file open and would keep the lock
                 os.close(descriptor)
         except OSError:  # the cache cannot be written: the rows stay in memory
             self._map = np.concatenate([self._map[: self._count], self._read(self._count, count)])

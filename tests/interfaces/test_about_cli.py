@@ -172,7 +172,13 @@ def test_who_is_spelled_otherwise_by_now_is_one_person_with_what_was_read_before
 
 def test_a_mailmap_that_arrives_later_renames_whom_it_joins_and_nobody_else(run: Run, tmp_path: Path) -> None:
     repository = Repository(tmp_path / "lids")
-    authors = ["jd <jd@lids.io>", "Jo Doe <jo@home.io>", "Jo Doe <jo@lids.io>", "Sam <s@lids.io>", "Sam <sam@home.io>"]
+    authors = [
+        "J Doe <jd@lids.io>",
+        "Jo Doe <jo@home.io>",
+        "Jo Doe <jo@lids.io>",
+        "Sam <s@lids.io>",
+        "Sam <sam@home.io>",
+    ]
     for number in range(20):
         repository.commit(f"Turn the lid {number}", {f"lid{number % 5}.py": f"{number}"})
         repository.git("commit", "-q", "--amend", "--no-edit", f"--author={authors[number % 5]}")
@@ -184,12 +190,25 @@ def test_a_mailmap_that_arrives_later_renames_whom_it_joins_and_nobody_else(run:
     run("sleep")
 
     people = run("query", "--csv", "--cypher", "MATCH (p:Person) RETURN p.name").stdout.split("\n")
-    assert {"Ada", "Jane Doe", "Jo Doe", "Sam", "jd"}.intersection(people) == {"Ada", "Jane Doe", "Sam"}
-    for name in ("jd", "Jo Doe", "jo@home.io", "Jane Doe"):
+    assert {"Ada", "Jane Doe", "Jo Doe", "Sam", "J Doe"}.intersection(people) == {"Ada", "Jane Doe", "Sam"}
+    for name in ("J Doe", "Jo Doe", "jo@home.io", "Jane Doe"):
         assert "12 commits" in run("about", name, "--project", "lids").stdout
     rules = [line for line in run("list").stdout.splitlines() if "knows lid" in line]
-    assert not [line for line in rules if "jd knows" in line or "Jo Doe knows" in line]
+    assert not [line for line in rules if "J Doe knows" in line or "Jo Doe knows" in line]
     assert [line for line in rules if "Jane Doe knows" in line]
+
+
+def test_a_mailmap_renames_no_one_word_author_who_may_be_somebody_else_elsewhere(run: Run, tmp_path: Path) -> None:
+    for name in ("lids", "bells"):
+        repository = Repository(tmp_path / name)
+        repository.commit("Turn it", {f"{name}.py": "1"})
+        repository.git("commit", "-q", "--amend", "--no-edit", f"--author=sam <sam@{name}.io>")
+        run("ingest", "git", repository.path, "--project", "shop")
+    repository.commit("Name the author", {".mailmap": "Samantha Ray <sam@bells.io>\n"})
+    run("ingest", "git", repository.path, "--project", "shop")
+    said = run("about", "lids.py").stdout
+    assert "lids.py is a file: without merges, it was changed by 1 commit" in said
+    assert "by sam" in said
 
 
 def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
 
 def _commits(memory: StoredEpisodicMemory, kind: str) -> Iterator[str]:
     """Yield which commit made a change, and which ones it took back, as far as the entry does not say so."""
-    if (commit := commit_of(memory)) and memory.source != RECORD_SOURCE:
+    commit, sha = commit_of(memory), (memory.git_commit or "")[:_LEAST_SHA_CHARS]
+    if commit and memory.source != RECORD_SOURCE and sha not in memory.content:
         yield f"by {commit}" if kind == "Reverted" else commit
     if undone := [sha[:SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
         yield f"reverts {', '.join(undone[:_MOST_UNDONE])}{', …' if undone[_MOST_UNDONE:] else ''}"
@@ -140,7 +141,7 @@ def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kin
     if memory.source == SAID_SOURCE:
         return "Said", text
     if memory.source == RECORD_SOURCE:
-        return commit_of(memory).capitalize(), text
+        return commit_of(memory).capitalize() or "Commit", text
     if is_revert(memory):
         return "Reverted", _REVERT.sub("", text)
     if memory.outcome == "neutral":

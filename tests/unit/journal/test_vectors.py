@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,19 @@ class TestTheCopy:
         monkeypatch.setattr(fcntl, "flock", late)
         for _ in range(2):
             assert vectors.rows(304).tobytes() == np.concatenate([saved, more]).tobytes()
+
+    def test_where_files_cannot_be_locked_the_rows_stay_in_memory(
+        self, saved: np.ndarray, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refused(*_: Any) -> None:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        monkeypatch.setattr(fcntl, "flock", refused)
+        vectors.write(4, more := some(20, seed=2))
+        before = len(list(Path("/dev/fd").iterdir()))
+        for count in range(5, 25):
+            assert vectors.rows(count).tobytes() == np.concatenate([saved, more])[:count].tobytes()
+        assert len(list(Path("/dev/fd").iterdir())) <= before
 
     def test_it_is_gone_with_what_is_removed(self, saved: np.ndarray, vectors: Vectors, make: Any) -> None:
         vectors.remove([2])

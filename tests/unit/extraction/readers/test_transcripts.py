@@ -396,6 +396,7 @@ def test_a_codex_log_is_read_like_a_transcript(tmp_path: Path) -> None:
         ),
         codex_said("assistant", "The cart was empty.", 9),
         codex("compacted", 10, message="x"),
+        codex_said("user", "Another language model started to solve this problem. Never touch the cart.", 11),
     )
     reader = TranscriptReader(path)
     (record,) = reader.records(None)

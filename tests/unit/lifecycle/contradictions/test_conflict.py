@@ -14,6 +14,7 @@ CONFLICTING = [
     ("API_TIMEOUT = 30", "API_TIMEOUT: 60", "value"),
     ("The request timeout = 30 seconds", "The request timeout is 60 seconds", "value"),
     ("The config file is config/app.yaml", "The config file is now settings/app.toml.", "value"),
+    ("The flag strict_ports defaults to true.", "The flag strict_ports defaults to false.", "value"),
     ("requests is pinned to 2.31", "requests is pinned to 2.32", "value"),
     ("The owner of the billing service is Anna", "The owner of the billing service is Ben", "value"),
     ("The cache is enabled in production", "The cache is disabled in production", "value"),
