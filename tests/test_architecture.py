@@ -37,7 +37,7 @@ ROOM_LINES = {
     "lifecycle": 9_790,
     "memgraph": 3_530,
     "model": 5_490,
-    "retrieval": 4_720,
+    "retrieval": 4_730,
     "store": 11_430,
     "tasks": 3_230,
     "text": 560,

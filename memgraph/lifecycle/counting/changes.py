@@ -95,7 +95,8 @@ class Files:
                 self.names.append([first])
                 self.keys.append(f"{first}@{change.id}")
                 self._last[first] = file
-            if one.kind in "AR" or (one.kind == "M" and not self.exists(file)):
+            # a file that is changed after its removal was changed on another branch, before the merge that removed it there, too
+            if one.kind in "AR" or (one.kind == "M" and known is None):
                 if self.name(file) != one.path:
                     self.names[file].append(one.path)
                 self._there[one.path] = self._last[one.path] = file

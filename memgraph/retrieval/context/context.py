@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
 from memgraph.extraction.components import is_sha
+from memgraph.extraction.readers.commits import actions_in
 from memgraph.index.columns import CONSTRAINT_TAG, FACT_TAGS
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
@@ -235,6 +236,11 @@ def experience(memory: StoredEpisodicMemory) -> Experience:
 def is_revert(memory: StoredMemory) -> bool:
     """Whether a memory is a commit that takes back another one."""
     return isinstance(memory, StoredEpisodicMemory) and memory.change_kind == "revert"
+
+
+def says_what_it_reverts(memory: StoredMemory) -> bool:
+    """Whether a memory is a revert whose title says what it took back: one with a title of its own says what holds since."""
+    return is_revert(memory) and "undo" in actions_in(memory.content.partition("\n")[0])
 
 
 def commit_of(memory: StoredMemory) -> str:

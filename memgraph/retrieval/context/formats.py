@@ -30,7 +30,6 @@ from memgraph.retrieval.context.context import (
     failed,
     is_constraint,
     is_reported,
-    is_revert,
     is_rule,
     known_errors,
     pattern,
@@ -38,6 +37,7 @@ from memgraph.retrieval.context.context import (
     rule_pattern,
     rules_first,
     rules_of,
+    says_what_it_reverts,
     skill,
     skill_line,
     solved_since,
@@ -198,7 +198,7 @@ def _marks(context: AgentContext) -> dict[str, list[str]]:
 
 def _experience(memory: StoredEpisodicMemory, before: str, marks: Sequence[str]) -> str:
     entry = experience(memory)
-    outcome = "reverted" if is_revert(memory) else entry.outcome
+    outcome = "reverted" if says_what_it_reverts(memory) else entry.outcome
     date = [entry.occurred_at[:10]] if entry.occurred_at else []
     lines = [f"**{outcome.upper()}**: {before}{_inline(entry.text)}{_noted(entry, *date, *marks)}"]
     if entry.approach or entry.action:

@@ -30,6 +30,7 @@ from memgraph.retrieval.context.context import (
     is_revert,
     known_errors,
     pattern,
+    says_what_it_reverts,
     skill,
 )
 from memgraph.retrieval.context.markdown import inline, item
@@ -116,6 +117,8 @@ def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
         text, place = " ".join([full_stop(parts.text), *told]), None
     remarks = [*(["solved since"] if is_solved else []), *([place] if place else []), *_commits(memory, kind)]
     is_warning = memory.outcome == "negative" or (is_revert(memory) and memory.undoes)  # of what was taken back
+    if is_revert(memory) and not says_what_it_reverts(memory):
+        is_warning = False
     group: Group = "avoid" if is_warning and not is_solved else "happened"
     return Note(memory, group, kind, text, remarks)
 
@@ -142,11 +145,11 @@ def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kin
         return "Said", text
     if memory.source == RECORD_SOURCE:
         return commit_of(memory).capitalize() or "Commit", text
-    if is_revert(memory):
+    if says_what_it_reverts(memory):
         return "Reverted", _REVERT.sub("", text)
     if memory.outcome == "neutral":
         return ("Worked in part" if memory.outcome_word == "partial" else "Fact"), text
-    if memory.outcome == "positive" and memory.source == _CHANGES:
+    if memory.source == _CHANGES and (memory.outcome == "positive" or is_revert(memory)):
         return ("Fixed", _FIX.sub("", text)) if _FIX.match(content) else ("Changed", text)
     kinds: dict[str, Kind] = {"positive": "Worked", "negative": "Failed"}
     return kinds.get(memory.outcome, "Fact"), text

@@ -314,6 +314,10 @@ def test_hot_spots_are_the_ten_files_with_the_most_fixes_that_are_there() -> Non
     history.append(change(len(history), FileChange("14.py", "D")))
     spots = [rule.subject for rule in learned(history).rules() if rule.kind == HOT_SPOT]
     assert sorted(spots) == sorted(f"{number}.py" for number in range(4, 14))
+    history.append(change(len(history), "14.py", is_fix=True))  # on another branch, before the removal was merged
+    assert "14.py" not in [rule.subject for rule in learned(history).rules()]
+    history.append(change(len(history), FileChange("14.py", "A")))
+    assert "14.py" in [rule.subject for rule in learned(history).rules() if rule.kind == HOT_SPOT]
     few = [rule.subject for rule in learned(history[:10]).rules() if rule.kind == HOT_SPOT]
     assert few == ["4.py", "3.py"]
 

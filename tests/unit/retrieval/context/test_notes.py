@@ -258,6 +258,16 @@ def test_a_revert_is_no_failure_and_says_what_was_reverted_and_by_which_commit(
     assert "**REVERTED**: " in memgraph.format_context_for_prompt(recalled(memory), format="sections")
 
 
+@pytest.mark.parametrize("source", ["git", "commit"])
+@pytest.mark.parametrize(("title", "is_avoided"), [('Revert "Use retries"', True), ("Pay with one key", False)])
+def test_a_revert_with_a_title_of_its_own_is_nothing_to_avoid(source: str, title: str, is_avoided: bool) -> None:
+    commit = {"git_commit": "b" * 40, "undoes": ["a" * 40], "change_kind": "revert"}
+    memory = EpisodicMemory(id=IDS[0], content=f"{title}\n\nThis reverts it.", source=source, **commit)
+    assert ("## What to avoid" in notes(memory)) == is_avoided
+    assert ("Reverted: " in notes(memory)) == (is_avoided and source == "git")
+    assert ("**REVERTED**" in memgraph.format_context_for_prompt(recalled(memory), format="sections")) == is_avoided
+
+
 @pytest.mark.parametrize(("outcome", "kind"), [("failure", "Failed"), ("success", "Worked")])
 def test_what_a_run_says_is_marked_as_an_unconfirmed_record(outcome: str, kind: str) -> None:
     said = "Loading the tariffs took long"
