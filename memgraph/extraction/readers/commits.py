@@ -341,9 +341,11 @@ class Commit:
         return parted(self.message)
 
     def change(self, *, inverse: bool = False) -> int | None:
-        """Return a number for what the commit, or its inverse, makes of which contents; None if they are not known."""
+        """Return a number for what the commit, or its inverse, makes of which contents; None if they are not known, or are as before."""
         if not self.files or not all(any(file.blobs) for file in self.files):
             return None
+        if all(file.blobs[0] == file.blobs[1] and file.was in {None, "", file.path} for file in self.files):
+            return None  # modes alone: their change would be its own inverse
         step = -1 if inverse else 1
         return hash(frozenset(((file.was or file.path, file.path)[::step], file.blobs[::step]) for file in self.files))
 

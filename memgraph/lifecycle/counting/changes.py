@@ -137,9 +137,10 @@ class Changes:
         self._fix_count += change.is_fix
         self._touched.append(frozenset(files))
         self._numbers.setdefault(change.sha[:_SHORTEST_SHA], []).append(now)
-        for file in files if len(files) <= MOST_FILES_OF_A_CHANGE else ():
+        is_sweep = len(files) > MOST_FILES_OF_A_CHANGE
+        for file in files:
             self._fixes.occasion(file, now)
-            if change.is_fix:
+            if change.is_fix and not is_sweep:
                 self._fixes.hit(file, "", now, now)
             if change.person:
                 self._persons.occasion(file, now)

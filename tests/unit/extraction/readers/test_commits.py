@@ -128,6 +128,8 @@ def test_contents_that_are_changed_back_are_a_revert_if_the_message_speaks_of_on
         (None, sha(1), "success")
     ]
     assert [(one.reverts, one.takes_back) for one in read(change, other)[1:]] == [(None, None)]
+    modes = [commit(number, "Clear the executable bit", "aa", "aa") for number in (1, 2)]  # of the file, no contents
+    assert [(one.reverts, one.takes_back) for one in read(*modes)[1:]] == [(None, None)]
 
 
 def test_a_live_repository_tells_contents_that_are_changed_back_across_runs(repository: Repository) -> None:

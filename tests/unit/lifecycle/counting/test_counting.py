@@ -322,6 +322,14 @@ def test_hot_spots_are_the_ten_files_with_the_most_fixes_that_are_there() -> Non
     assert few == ["4.py", "3.py"]
 
 
+def test_a_sweep_over_many_files_is_one_of_their_changes_and_no_fix_of_theirs() -> None:
+    history = [change(place, "a.py", is_fix=True) for place in range(5)]
+    history.append(change(5, "a.py", *(f"{number}.py" for number in range(150)), is_fix=True))
+    rules = {rule.kind: rule.text for rule in learned(history).rules() if rule.subject == "a.py"}
+    assert "5 of its 6 changes" in rules[HOT_SPOT]
+    assert "6 of the 6 changes" in rules[KNOWS]
+
+
 def test_confidence_is_what_such_rules_had() -> None:
     """Two files change together in two of three commits, to the end: a share of .6 is right in two thirds of the cases."""
     history = [change(n, "a.py", "b.py" if n % 3 else "c.py") for n in range(300)]
