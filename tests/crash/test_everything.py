@@ -27,7 +27,7 @@ from tests.crash.test_kill import DIMENSION, Ledger, ids_added
 KILLED = 0.25
 """The share of the processes that are killed."""
 REFUSALS = re.compile(
-    r"has been held by|open the store again|as a purge does; try again|try again when no purge runs|a read that began before|cannot be written as fast"
+    r"has been held by|open the store again|as a purge does; try again|try again when no purge runs|a read that began before|cannot be written as fast|the limit is 64"
 )
 """What may refuse a command when others work on the store: it says so, and changes nothing."""
 LOOPS = {
