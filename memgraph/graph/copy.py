@@ -32,7 +32,7 @@ import orjson
 from memgraph.disk.files import as_graph_errors, clear, make_private_folder, require_free
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
-from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphError, MissingExtraError
+from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphError, MissingExtraError, QueryError
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.implied import NAMING, Implied, updates
 from memgraph.graph.process import EndedError, EngineProcess, Limits
@@ -161,11 +161,14 @@ class GraphCopy:
             except EndedError as error:
                 if error.is_crash:
                     raise
+            except QueryError:
+                raise
             except GraphError:
                 if folder.exists():
                     raise
             self._follow(child)  # it had ended by itself, or a purge removed its copy
-            return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
+            with _explaining_removal(child.copy.folder):
+                return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
 
     @contextmanager
     def written_after(self) -> Iterator[None]:

@@ -274,11 +274,10 @@ def _decision(
     if verdict == "both hold":
         return [*dismissal(store, newer, older, reason=reason)], None
     keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
-    kept, replaced = (TRUST.index(one.trust_class) for one in store.read_memories([keep, gone]))
-    is_own_word = verdict == "newer holds" and kept <= replaced  # whoever is trusted as much has said otherwise since
-    if TRUST.index(trust_class) > replaced and not is_own_word:
+    (replaced,) = store.read_memories([gone])
+    if TRUST.index(trust_class) > TRUST.index(replaced.trust_class):
         raise InvalidInputError(
-            f"would replace a memory of trust class {TRUST[replaced]}; decide with `memgraph contradictions resolve`",
+            f"would replace a memory of trust class {replaced.trust_class}; decide with `memgraph contradictions resolve`",
             field="verdict",
             value=verdict,
         )

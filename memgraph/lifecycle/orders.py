@@ -89,7 +89,7 @@ QUESTIONS: dict[OrderKind, str] = {
     "community": "These episodes have something in common, but no lesson could be stated by rules. Which lesson do several of them "
     "support: a common cause with its remedy, or a rule that more than one states? If there is none, answer without statements.",
     "contradiction": "Do these two statements contradict each other? If they can both be true, the verdict is “both hold”; if one of "
-    "them is no longer or never was true, it is “older holds” or “newer holds”. If both say the same, the newer holds.",
+    "them is no longer or never was true, it is “older holds” or “newer holds”.",
 }
 
 

@@ -184,7 +184,8 @@ def _between(one: Claim, other: Claim, *, is_state: bool) -> Conflict | None:
         return None  # two negated statements do not exclude each other
     values = [[word for _, word in claim.words[begins : len(claim.words) - ends]] for claim in (one, other)]
     kinds = {_kind(words, claim.text) for words, claim in zip(values, (one, other), strict=True)}
-    is_set = mine[begins - 1] == "to" and kinds in ({"number"}, {"setting"})
+    is_default = is_state and kinds == {"setting"} and mine[begins - 2 : begins - 1] == ("default",)
+    is_set = mine[begins - 1] == "to" and (is_default or kinds == {"number"})
     if not is_set and (mine[begins - 1] != _IS or not is_state or len(kinds) > 1 or "" in kinds):
         return None
     if _says([*mine[:begins], *mine[len(mine) - ends :]]) < _LEAST_SHARED:

@@ -41,7 +41,7 @@ from memgraph.lifecycle.counting.records import (
 FEWEST_FILES, MOST_FILES = 2, 20
 """Sizes of the commits from which one learns what changes together."""
 MOST_FILES_OF_A_CHANGE = 100
-"""A commit of more files is a sweep, from which nothing is learned about any of them but its name."""
+"""A commit of more files is a sweep: one of their changes, from which nothing else is learned about any of them but its name."""
 HOT_SPOTS = 10
 MOST_PARTNERS = 5
 """Maximum number of files that change together with one file, the most confident ones."""
@@ -142,7 +142,7 @@ class Changes:
             self._fixes.occasion(file, now)
             if change.is_fix and not is_sweep:
                 self._fixes.hit(file, "", now, now)
-            if change.person:
+            if change.person and not is_sweep:
                 self._persons.occasion(file, now)
                 self._persons.hit(file, change.person, now, now)
             if FEWEST_FILES <= len(files) <= MOST_FILES:

@@ -232,7 +232,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
     with which it concluded. Each has up to `MAX_CONTENT_CHARS`, cut at a sentence, and what was said is kept whole as it was read, in parts. A merge
     that only repeats the message of what it brings in makes no record.
     """
-    before, replies_in_full = "", "\n".join(turn.reply for turn in log.user_interventions)
+    before, concluded = "", {turn.reply for turn in log.user_interventions}
     for task in log.tasks:
         said = task.task_id, task.occurred_at, task.agent_name
         own: dict[str, Any] = {"outcome": "negative" if task.outcome == "failure" else "positive"}
@@ -243,7 +243,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
             own |= {"tried": task_name(task), "files_involved": task.files_changed[:MAX_FILES], **failed_with(task)}
             yield _record(log, RUN_SOURCE, *said, text, **own)
         elif log.source == "transcript":
-            is_new = task.reasoning != before and task.reasoning not in replies_in_full
+            is_new = task.reasoning != before and task.reasoning not in concluded
             if is_new and len(task.reasoning) >= _LEAST_AT_WORK_CHARS:
                 yield from _told(log, *said, _AT_WORK, task.reasoning)
             before = task.reasoning

@@ -13,7 +13,6 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described
 from memgraph.lifecycle.dedup.near_duplicates import united
-from memgraph.lifecycle.dedup.same import difference
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, Settled, compared, redacted, settle
 from memgraph.lifecycle.run import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation, undated
@@ -71,7 +70,7 @@ def save_observation(
         fields = _fields(store, observation, episode, privacy)
         parts = [SemanticMemory(content=one, embedding=its, source=source, **fields) for one, its in ready]
         settled = [(part, settle(store, part, threshold=OBSERVATION_COSINE, may=may)) for part in parts]
-        pairs = [(part, _repeated(part, found.memory)) for part, found in settled if not found.is_left_out]
+        pairs = [(part, found.memory) for part, found in settled if not found.is_left_out]
         why = list(dict.fromkeys(_why(found) for _, found in settled if found.is_left_out))
         notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
@@ -125,12 +124,6 @@ def _fields(
         "supporting_memory_ids": sources,
         "reason": "an agent observed it",
     }
-
-
-def _repeated(part: SemanticMemory, known: AgentMemory | None) -> AgentMemory | None:
-    """Return the memory that a part repeats: of statements that each have words of their own, however near, more differ than agree."""
-    found = difference(part.content, known.content) if known else None
-    return None if found and found.own and found.its else known
 
 
 def _why(found: Settled) -> str:

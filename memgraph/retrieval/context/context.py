@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
 from memgraph.extraction.components import is_sha
-from memgraph.extraction.readers.commits import actions_in
+from memgraph.extraction.readers.commits import action_of, actions_in
 from memgraph.index.columns import CONSTRAINT_TAG, FACT_TAGS
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
@@ -239,8 +239,10 @@ def is_revert(memory: StoredMemory) -> bool:
 
 
 def says_what_it_reverts(memory: StoredMemory) -> bool:
-    """Whether a memory is a revert whose title says what it took back: one with a title of its own says what holds since."""
-    return is_revert(memory) and "undo" in actions_in(memory.content.partition("\n")[0])
+    """Whether a memory is a revert whose title says what it took back: one with a title of its own says what holds since, unless that went wrong."""
+    said, quote, _ = memory.content.partition("\n")[0].replace("“", '"').partition('"')
+    is_told = "undo" in actions_in(said) if quote else action_of(said)[0] == "undo"
+    return is_revert(memory) and (is_told or memory.outcome == "negative")
 
 
 def commit_of(memory: StoredMemory) -> str:

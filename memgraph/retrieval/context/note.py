@@ -149,7 +149,7 @@ def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kin
         return "Reverted", _REVERT.sub("", text)
     if memory.outcome == "neutral":
         return ("Worked in part" if memory.outcome_word == "partial" else "Fact"), text
-    if memory.source == _CHANGES and (memory.outcome == "positive" or is_revert(memory)):
+    if memory.outcome == "positive" and memory.source == _CHANGES:
         return ("Fixed", _FIX.sub("", text)) if _FIX.match(content) else ("Changed", text)
     kinds: dict[str, Kind] = {"positive": "Worked", "negative": "Failed"}
     return kinds.get(memory.outcome, "Fact"), text

@@ -387,22 +387,27 @@ class TestFailures:
         monkeypatch.undo()
         assert ids(graph) == ["s", "t"]
 
-    def test_a_copy_that_a_purge_removes_before_the_query_is_made_anew(
-        self, graph: GraphCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_a_copy_that_a_purge_removes_before_the_query_is_made_anew_once(
+        self, graph: GraphCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
     ) -> None:
-        real, failed = EngineProcess.query, list[Path]()
+        real, removed = EngineProcess.query, list[Path]()
 
         def failing(self: EngineProcess, *given: Any) -> Any:
-            if failed:
+            if len(removed) == times:
                 return real(self, *given)
-            failed.extend((tmp_path / "graph").glob("query-*"))
-            clear(failed[0])
+            removed.extend((tmp_path / "graph").glob("query-*"))
+            clear(removed[-1])
             self.stop()
             raise GraphError("the graph engine failed")
 
         monkeypatch.setattr(EngineProcess, "query", failing)
-        assert ids(graph) == ["t"]
-        assert len(failed) == 1
+        if times == 1:
+            assert ids(graph) == ["t"]
+        else:
+            with pytest.raises(GraphError, match="as a purge does; try again"):
+                ids(graph)
+        assert len(removed) == times
 
     def test_what_another_process_removes_at_once_is_forgotten(
         self, graph: GraphCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,7 @@ CONFLICTING = [
 ]  # fmt: skip
 
 ALIKE = [
+    ("A click on the heater changes the state to on.", "A click on the heater changes the state to off."),
     ("Note 1 about the staging server", "Note 2 about the staging server"),
     ("Harbour number 7 opens at six", "Harbour number 8 opens at six"),
     ("Gate 49 closes when the tide is out", "Gate 56 closes when the tide is out"),

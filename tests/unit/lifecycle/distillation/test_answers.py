@@ -416,18 +416,6 @@ class TestVerdicts:
         answer(store, order, {"statements": [], "verdict": "newer holds"}, trust_class="user")
         assert open_contradictions(store) == []
 
-    def test_of_two_statements_of_the_user_the_later_may_be_said_to_hold(self, store: Any, sides: Any) -> None:
-        for side in sides:
-            store.update_memory(side.id, trust_class="user")
-        [order] = work_orders(store)
-        with pytest.raises(InvalidInputError, match="trust class user; decide with `memgraph contradictions resolve`"):
-            answer(store, order, {"statements": [], "verdict": "older holds"})
-        assert (
-            "the newer statement replaces the older"
-            in answer(store, order, {"statements": [], "verdict": "newer holds"}).decision
-        )
-        assert store.reader.superseded()[store.reader.index.slot(sides[0].id)]
-
     @pytest.mark.parametrize("verdict", ["older holds", "newer holds", "both hold"])
     @pytest.mark.parametrize("failing", [1, 2, 3])
     def test_a_verdict_and_its_answer_are_committed_together(

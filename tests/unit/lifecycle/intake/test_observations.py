@@ -96,20 +96,6 @@ def test_the_threshold_is_85_hundredths(open_store: Any, fake_embedder: Any, vec
     assert (saved.action, saved.memory_id) == ("consolidated", first.memory_id)
 
 
-def test_an_observation_that_is_near_in_words_of_its_own_is_kept_beside_the_other(
-    open_store: Any, fake_embedder: Any, vector_at: Any
-) -> None:
-    before = "The registry lets guests register themselves when no limit is set."
-    after = "Without a limit self-registration in the registry is disabled."
-    store = open_store(embedder=fake_embedder({before: vector_at(1.0), after: vector_at(0.95)}))
-    memory = memgraph.MemGraph(store)
-    first = memory.save_observation(before)
-    second = memory.save_observation(after)
-    assert second.action == "created"
-    assert {one.content for one in store.every_memory()} == {before, after}
-    assert first.memory_id != second.memory_id
-
-
 def test_the_longer_text_wins_with_its_vector(memory: memgraph.MemGraph, embedder: Any) -> None:
     memory.save_observation(FACT)
     longer = f"{FACT}. Everybody knows"

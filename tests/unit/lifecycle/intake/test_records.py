@@ -351,7 +351,7 @@ def test_what_an_agent_explains_between_its_steps_is_a_record_and_an_announcemen
 def test_what_an_agent_concludes_with_is_one_record_also_if_it_took_more_steps_after_it(store: Any) -> None:
     concluded = "The kiln rejects the glaze, because it needs a program of its own: " * 3 + "the old one is back."
     task = {"task_id": "t", "agent_name": "claude", "description": "Bash", "outcome": "success", "reasoning": concluded}
-    turn = {"timestamp": "2026-05-04T10:00:00Z", "action": "Fire it", "reply": f"Done.\n\n{concluded}"}
+    turn = {"timestamp": "2026-05-04T10:00:00Z", "action": "Fire it", "reply": concluded}
     log = {**session().model_dump(), "tasks": [task], "user_interventions": [turn]}
     ConsolidationPipeline(store).consolidate(BuildEventLog.parse(log))
     told = [one.content for one in store.every_memory() if "the old one is back" in one.content]

@@ -259,7 +259,15 @@ def test_a_revert_is_no_failure_and_says_what_was_reverted_and_by_which_commit(
 
 
 @pytest.mark.parametrize("source", ["git", "commit"])
-@pytest.mark.parametrize(("title", "is_avoided"), [('Revert "Use retries"', True), ("Pay with one key", False)])
+@pytest.mark.parametrize(
+    ("title", "is_avoided"),
+    [
+        ('Revert "Use retries"', True),
+        ("Back out the retries", True),
+        ("Pay with one key", False),
+        ("Restore the undo button", False),
+    ],
+)
 def test_a_revert_with_a_title_of_its_own_is_nothing_to_avoid(source: str, title: str, is_avoided: bool) -> None:
     commit = {"git_commit": "b" * 40, "undoes": ["a" * 40], "change_kind": "revert"}
     memory = EpisodicMemory(id=IDS[0], content=f"{title}\n\nThis reverts it.", source=source, **commit)
