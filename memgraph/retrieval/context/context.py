@@ -11,7 +11,6 @@ from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
 from memgraph.extraction.components import is_sha
-from memgraph.extraction.readers.commits import action_of, actions_in
 from memgraph.index.columns import CONSTRAINT_TAG, FACT_TAGS
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
@@ -240,9 +239,13 @@ def is_revert(memory: StoredMemory) -> bool:
 
 def says_what_it_reverts(memory: StoredMemory) -> bool:
     """Whether a memory is a revert whose title says what it took back: one with a title of its own says what holds since, unless that went wrong."""
+    if not is_revert(memory):
+        return False
+    from memgraph.extraction.readers.commits import action_of, actions_in  # the readers take a while to load
+
     said, quote, _ = memory.content.partition("\n")[0].replace("“", '"').partition('"')
     is_told = "undo" in actions_in(said) if quote else action_of(said)[0] == "undo"
-    return is_revert(memory) and (is_told or memory.outcome == "negative")
+    return is_told or memory.outcome == "negative"
 
 
 def commit_of(memory: StoredMemory) -> str:
