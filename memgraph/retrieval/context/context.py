@@ -249,7 +249,7 @@ def says_what_it_reverts(memory: StoredMemory) -> bool:
 
 
 def commit_of(memory: StoredMemory) -> str:
-    """Return the words that name the commit that a memory tells of, as git takes it; "" if it tells of none."""
+    """Return "commit" with the abbreviated id of a memory's commit, or "" if it has none."""
     sha = (isinstance(memory, StoredEpisodicMemory) and memory.git_commit) or ""
     return f"commit {sha[:SHA_CHARS]}" if is_sha(sha) else ""
 
