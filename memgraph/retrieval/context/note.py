@@ -116,9 +116,8 @@ def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
         told = [f"{label}: {full_stop(part)}" for label, part in labelled.items() if part]
         text, place = " ".join([full_stop(parts.text), *told]), None
     remarks = [*(["solved since"] if is_solved else []), *([place] if place else []), *_commits(memory, kind)]
-    is_warning = memory.outcome == "negative" or (
-        says_what_it_reverts(memory) and memory.undoes
-    )  # of what was taken back
+    # a revert warns of what it took back
+    is_warning = memory.outcome == "negative" or (says_what_it_reverts(memory) and memory.undoes)
     group: Group = "avoid" if is_warning and not is_solved else "happened"
     return Note(memory, group, kind, text, remarks)
 
