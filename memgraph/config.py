@@ -331,7 +331,7 @@ class AgentMemoryConfig(DiagnosticSettings, SecuritySettings, ServerSettings):
         default_factory=ChatServer, description="The OpenAI-compatible server of the setting extractor."
     )
     distil_orders_a_day: Count = Field(
-        default=20, description="Maximum number of work orders made in a day for agents or people (`memgraph distil`)."
+        default=40, description="Maximum number of work orders made in a day for agents or people (`memgraph distil`)."
     )
     ollama_host: Address = Field(
         default="", description="Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."

@@ -96,19 +96,22 @@ def _names_in_use(names: Mapping[str, list[str]], arrays: Mapping[str, NDArray[A
         "tag_names": [keys("tags")],
         "scopes": [arrays[f"column.{name}"][live] for name in _SCOPES],
     }
-    kept = {kind: set(np.unique(np.concatenate(codes)).tolist()) for kind, codes in used.items()}
     return {
-        kind: [name if kind not in kept or code in kept[kind] else _gone(code) for code, name in enumerate(all_names)]
-        for kind, all_names in names.items()
+        kind: _without_gone(all_names, used[kind]) if kind in used else all_names for kind, all_names in names.items()
     }
+
+
+def _without_gone(names: list[str], used: list[NDArray[Any]]) -> list[str]:
+    gone = np.ones(len(names) + 1, dtype=bool)  # the last stands for the code -1, which is none
+    gone[np.concatenate(used)] = False
+    kept = names.copy()
+    for code in np.flatnonzero(gone[:-1]).tolist():
+        kept[code] = f"{_GONE}{code}"
+    return kept
 
 
 _GONE = "\x00\x1f\x1f\x00"
 """The beginning of a name that no memory can have: they contain no NUL. It has the parts of an entity's or a scope's name."""
-
-
-def _gone(code: int) -> str:
-    return f"{_GONE}{code}"
 
 
 def is_gone(name: str) -> bool:

@@ -283,11 +283,11 @@ class TestQuotas:
         )
 
     def test_work_orders_beyond_those_of_a_day(self, memory: MemGraph, file: Path) -> None:
-        report_orders(memory.store, OrdersResult(candidates=20, requested=20))
+        report_orders(memory.store, OrdersResult(candidates=40, requested=40))
         assert read(file, "quota") == []
-        report_orders(memory.store, OrdersResult(candidates=25, requested=20))
+        report_orders(memory.store, OrdersResult(candidates=45, requested=40))
         (found,) = read(file, "quota")
-        assert (found["quota"], found["value"], found["limit"]) == ("distil_orders_a_day", 5.0, 20.0)
+        assert (found["quota"], found["value"], found["limit"]) == ("distil_orders_a_day", 5.0, 40.0)
 
     @pytest.mark.parametrize(
         ("limits", "quota"),

@@ -210,7 +210,7 @@ def failures_in(orders: Any, name: str) -> list[str]:
 
 
 def test_all_of_a_very_long_session_is_asked_about_on_the_days_after_too(ingested: Any, clock: Any) -> None:
-    orders = ingested([of_failures("first", 250), session("second", 40)])
+    orders = ingested([of_failures("first", 250), session("second", 40)], distil_orders_a_day=20)
     assert failures_in(orders, "first") == sorted(f"first-t{number}." for number in range(244)), "each of them once"
     days = Counter(order.requested_at[:10] for order in orders)
     today, *after = sorted(days)
@@ -221,7 +221,7 @@ def test_all_of_a_very_long_session_is_asked_about_on_the_days_after_too(ingeste
 
 def test_a_session_that_is_read_last_is_asked_about_on_the_same_day(ingested: Any) -> None:
     for number in range(6):
-        orders = ingested([of_failures(f"kiln{number}", 250 - number)])
+        orders = ingested([of_failures(f"kiln{number}", 250 - number)], distil_orders_a_day=20)
     today = Counter(one.build_id for one in orders if one.requested_at == min(order.requested_at for order in orders))
     assert today == {"kiln0": FIRST_PARTS} | {f"kiln{number}": 1 for number in range(1, 6)}
 
@@ -234,7 +234,7 @@ def test_the_first_order_of_each_session_comes_before_the_second_of_any(ingested
 
 
 def test_what_waits_is_open_when_its_day_has_come(ingested: Any, open_store: Any, clock: Any) -> None:
-    all_of_it = ingested([of_failures("long", 250)])
+    all_of_it = ingested([of_failures("long", 250)], distil_orders_a_day=20)
     told = MemGraph(open_store()).distillation
     assert len(told.list()) == FIRST_PARTS < len(all_of_it)
     assert len(told.list(state=None)) == len(all_of_it)
