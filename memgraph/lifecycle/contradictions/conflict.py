@@ -29,6 +29,7 @@ from memgraph.lifecycle.dedup.same import (
     may_be_about_the_same,
     names_of,
     pieces,
+    states_the_same,
 )
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
@@ -107,11 +108,13 @@ def may_conflict(memory: AgentMemory) -> bool:
 
 
 def is_question(older: AgentMemory, newer: AgentMemory) -> bool:
-    """Return whether words leave it open if one of two near statements no longer holds: they do not decide it, and each says its own."""
+    """Return whether words leave it open if one of two near statements no longer holds: they do not decide it, and not only one says more."""
     if not (_states(older) and _states(newer) and may_be_about_the_same(older, newer)):
         return False
-    found = difference(stated(older.content), stated(newer.content))
-    return (found.is_denied or bool(found.own and found.its)) and conflict_of(older, newer) is None
+    texts = stated(older.content), stated(newer.content)
+    found = difference(*texts)
+    is_open = found.is_denied or bool(found.own) == bool(found.its)
+    return is_open and not states_the_same(*texts) and conflict_of(older, newer) is None
 
 
 def _states(memory: AgentMemory) -> bool:

@@ -429,6 +429,7 @@ class TestNear:
 
     OLD = "The release build of the shop is signed by the platform team"
     NEW = "Dana signs the release build of the shop now"
+    STORES = ("Redis", "Postgres")
 
     @pytest.fixture
     def both(self, memory: memgraph.MemGraph, say: Callable[..., str]) -> tuple[str, str]:
@@ -467,6 +468,19 @@ class TestNear:
         say("Reviews are done in pairs")
         memory.maintenance.sleep(phases=["work-orders"])
         assert memory.distillation.list() == []
+
+    def test_the_same_words_in_another_order_are_asked_about(
+        self, memory: memgraph.MemGraph, say: Callable[..., str]
+    ) -> None:
+        ids = [
+            say(f"The sessions of the shop are stored in {one}, not in {other}")
+            for one, other in (self.STORES, self.STORES[::-1])
+        ]
+        once = "the exporter writes CSV", "when it runs at night"
+        texts = (" ".join(once), " ".join(reversed(once)))
+        memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in texts])
+        memory.maintenance.sleep(phases=["work-orders"])
+        assert [one.subject_ids for one in memory.distillation.list()] == [ids]
 
     @pytest.mark.parametrize(
         ("said", "linked"),
