@@ -53,7 +53,7 @@ from memgraph.text.words import is_bot
 PHASE = "counting"
 LEAST_CONFIDENCE = {TOGETHER: 0.6, KNOWS: 0.6}
 """Confidence from which a rule that foretells something is kept as a memory; `rules_of` gives the others, too."""
-MOST_OF_A_KIND = {TOGETHER: 20, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5, RETURNS: 10, FLAKY: 10}
+MOST_OF_A_KIND = {TOGETHER: 50, KNOWS: 20, HOT_SPOT: 10, MENDED: 10, REVERTED: 5, RETURNS: 10, FLAKY: 10}
 _MOST_LINKED = 10
 _DIGITS = 2
 """Of a confidence that is kept, as many as `learning` prints, so that not every new commit changes all rules."""
