@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memgraph.extraction.components import abbreviated
 from memgraph.extraction.statements import is_instruction
 from memgraph.model.memory import (
     RECORD_SOURCE,
@@ -21,7 +22,6 @@ from memgraph.model.results.learning import COUNTING_SOURCE, WORK_ORDER_SOURCE
 from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
     DECIDED,
-    SHA_CHARS,
     commit_of,
     experience,
     failed,
@@ -127,7 +127,7 @@ def _commits(memory: StoredEpisodicMemory, kind: str) -> Iterator[str]:
     commit, sha = commit_of(memory), (memory.git_commit or "")[:_LEAST_SHA_CHARS]
     if commit and memory.source != RECORD_SOURCE and sha not in memory.content:
         yield f"by {commit}" if kind == "Reverted" else commit
-    if undone := [sha[:SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
+    if undone := [abbreviated(sha) for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
         yield f"reverts {', '.join(undone[:_MOST_UNDONE])}{', …' if undone[_MOST_UNDONE:] else ''}"
 
 
