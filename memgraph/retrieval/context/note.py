@@ -101,14 +101,15 @@ def _failure(memory: StoredMemory) -> Note:
     if isinstance(memory, StoredEpisodicMemory) and (memory.situation or is_revert(memory)):
         return _episode(memory, is_solved=False)
     (warned,) = failed(memory)
-    text, place = statement(_without_outcome(memory, warned.what_fails if warned.prevention else memory.content))
+    said = _without_outcome(memory, warned.what_fails if warned.prevention else memory.content)
+    text, place = statement(said, memory.location if isinstance(memory, StoredEpisodicMemory) else None)
     lesson = f" Lesson: {full_stop(warned.prevention)}" if warned.prevention else ""
     return Note(memory, "avoid", "Failed", f"{text}{lesson}", [place] if place else [])
 
 
 def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
     said = _without_outcome(memory, memory.content)
-    text, place = statement(said)
+    text, place = statement(said, memory.location)
     kind, text = _kind_of(memory, said, text)
     if memory.situation:
         parts = experience(memory)
