@@ -225,8 +225,8 @@ def _about(
     )
 
 
-def text_shown(row: Row, now: str) -> str:
-    """Return the text of a memory, with the fields that the text omits, and whether it no longer holds."""
+def text_shown(row: Row, now: str = "") -> str:
+    """Return the text of a memory, with the fields that the text omits, and that it no longer holds if it ended before `now`."""
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     said = ((name.replace("_", " "), row.get(name)) for name in _DETAILS)
     details = [f"{name}: {text}" for name, text in said if text and text not in row["content"]]
