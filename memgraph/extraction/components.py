@@ -99,6 +99,11 @@ def is_sha(text: str) -> bool:
     return 7 <= len(text) <= 64 and not text.strip("0123456789abcdef")
 
 
+def abbreviated(sha: str) -> str:
+    """Return a commit's id as it is printed: its first eight characters."""
+    return sha[:8]
+
+
 def component_name(text: str) -> str | None:
     """Return the tag for a directory, file stem or scope; None for generic names (``src``, ``utils``)."""
     name = "-".join(_WORD.findall(text.casefold()))[:40]

@@ -177,7 +177,7 @@ def _memories(
 ) -> list[AgentMemory]:
     """Return the statements as memories. Those of corrections are numbered after those of earlier answers."""
     found = []
-    texts = {row["id"]: text_shown(row) for row in reader.rows(order.subject_ids)}
+    texts = {row["id"]: text_shown(row, order.requested_at) for row in reader.rows(order.subject_ids)}
     for place, claim in enumerate(claims, start=MAX_STATEMENTS * order.attempts):
         memory = claim.memory(
             id=source_id(f"work order\x1f{order.id}", place),

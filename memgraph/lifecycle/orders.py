@@ -43,6 +43,7 @@ from memgraph.lifecycle.episodes import (
     evidence_in,
     evidence_of,
     in_order,
+    is_true,
     read_scope,
     task_of,
     waiting,
@@ -142,15 +143,22 @@ def communities_without_lesson(
             yield from _about("community", key, quoted, most * (1 - 1 / (1 + len(builds) / 3)))
 
 
-def counted_places(reader: Reader) -> Iterator[Subject]:
-    """Yield the commits that speak for each counted rule about what goes wrong at a file: its fixes, what was mended, what was taken back."""
-    index, in_force = reader.index, reader.listed() & ~reader.superseded()
+def counted_places(reader: Reader, now: str) -> Iterator[Subject]:
+    """Yield the commits that speak for each counted rule about what goes wrong at a file: its fixes, what was mended, what was taken back.
+
+    What no longer holds is shown as such; what another memory merely replaces is left out, as in recalls.
+    """
+    index, replaced = reader.index, reader.superseded()
+    in_force = reader.listed() & ~replaced
     for rule in (rule for project in projects_of(reader) for rule in kept_rules(reader, project)):
         if in_force[index.slot(rule["id"])] and rule.get("category") in (HOT_SPOT, MENDED, REVERTED):
-            rows = in_order(reader.rows(index.supporting_ids(rule["id"])))
+            known = in_order(reader.rows(index.supporting_ids(rule["id"])))
+            rows = [row for row in known if not (is_true(row, now) and replaced[index.slot(row["id"])])]
             if len(rows) >= LEAST_BUILDS:
                 key = ",".join(row["id"] for row in rows)
-                yield from _about("community", key, rows, 0.5 * (1 - 1 / (1 + len(rows) / 3)), counted=rule["content"])
+                yield from _about(
+                    "community", key, rows, 0.5 * (1 - 1 / (1 + len(rows) / 3)), counted=rule["content"], now=now
+                )
 
 
 def returned_failures(reader: Reader, experiences: Iterable[Experience]) -> Iterator[Subject]:
@@ -193,15 +201,20 @@ def _returns(reader: Reader, trouble: Trouble) -> list[str]:
     return found
 
 
-def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float, *, counted: str = "") -> Iterator[Subject]:
-    """Yield the subject of some memories of one scope if all of them are public: an order shows their texts to whoever answers it."""
+def _about(
+    kind: OrderKind, key: str, rows: Sequence[Row], value: float, *, counted: str = "", now: str = ""
+) -> Iterator[Subject]:
+    """Yield the subject of some memories of one scope if all of them are public: an order shows their texts to whoever answers it.
+
+    `now` is needed if some of them may no longer hold.
+    """
     if not rows or any(row.get("privacy_tier", "public") != "public" or row.get("is_suppressed") for row in rows):
         return
     sources = dict.fromkeys(one for row in rows for one in row.get("source_event_ids", ()))
     yield Subject(
         kind=kind,
         key=key,
-        excerpt=excerpt_of([*([counted] if counted else []), *map(text_shown, rows)]),
+        excerpt=excerpt_of([*([counted] if counted else []), *(text_shown(row, now) for row in rows)]),
         value=round(value, 6),
         source_at=max(min(_holds_since(row), row["created_at"]) for row in rows),
         trust_class=max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
@@ -212,11 +225,14 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float, *, coun
     )
 
 
-def text_shown(row: Row) -> str:
-    """Return the text of a memory, with the fields that the text omits."""
+def text_shown(row: Row, now: str = "") -> str:
+    """Return the text of a memory, with the fields that the text omits, and that it no longer holds if it ended before `now`."""
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     said = ((name.replace("_", " "), row.get(name)) for name in _DETAILS)
     details = [f"{name}: {text}" for name, text in said if text and text not in row["content"]]
+    if row.get("invalid_at", "9999") <= now:
+        ended = filter(None, (f"since {row['invalid_at'][:10]}", row.get("invalidation_reason")))
+        details.append(f"no longer valid: {', '.join(ended)}")
     return "\n".join(map(indented, [f"{_holds_since(row)[:10]}{outcome}\n{row['content']}", *details]))
 
 
@@ -286,7 +302,7 @@ def _planned(view: View) -> Plan[OrdersResult]:
         unseen = next(changes_after(reader, seen, OWN_WATCH.touched)).touched
         changes = next(changes_after(reader, last.get("seq", 0), WATCH.touched))
         doubted = list(undecided_contradictions(reader, list(changes.touched)[-_MOST_COMPARED:]))
-        counted = list(counted_places(reader))
+        counted = list(counted_places(reader, view.now))
     without = communities_without_lesson(experiences, partial(_warned_of, reader, deletions), unseen)
     subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)

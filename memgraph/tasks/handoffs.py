@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.extraction.components import abbreviated
 from memgraph.extraction.readers.git import work_tree_state
 from memgraph.fold.tasks import CARRIED_BY, COMPLETED_BY, HANDOFF, LEARNED_BY, LEDGER, ledger_key
 from memgraph.model.agent_input import UNNAMED
@@ -693,7 +694,7 @@ def _ledger_lines(ledger: Ledger, longest: int, *, with_git: bool) -> Iterator[s
 
 
 def _git_lines(git: GitState, longest: int) -> Iterator[str]:
-    commit = f"commit {_name(git.last_git_commit[:12])}" if git.last_git_commit else "no commit yet"
+    commit = f"commit {_name(abbreviated(git.last_git_commit))}" if git.last_git_commit else "no commit yet"
     branch = f" on {_name(git.branch)}" if git.branch else ""
     changes = "uncommitted changes" if git.uncommitted_changes else "no uncommitted changes"
     yield f"- Git: {commit}{branch}, {changes}"

@@ -224,8 +224,8 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     for name in ("lid.py", "top/lid.py"):
         assert run("about", name).stdout.splitlines() == [
             "top/lid.py is a file: without merges, it was changed by 2 commits, from 1 February 2026 to 2 February 2026; by Bob Ray",
-            "  bbbbbbbbbb 2026-02-02 Move the lid",
-            "  aaaaaaaaaa 2026-02-01 Close the lid",
+            "  bbbbbbbb 2026-02-02 Move the lid",
+            "  aaaaaaaa 2026-02-01 Close the lid",
         ]
     assert (
         "knob.py is a file: without merges, it was changed by 1 commit, on 1 February 2026"

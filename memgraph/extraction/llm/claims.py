@@ -387,17 +387,19 @@ def _unsaid(text: str, evidence: Evidence, metadata: str) -> Iterator[str]:
     """Yield the numbers and identifiers of a statement that the evidence does not have, and whether it has too little in common with it."""
     quoted = {*_texts(" ".join(evidence.sentences)), *_texts(metadata)}
     known = {stem(word) for word in (*quoted, *evidence.around)}
-    initial = True
+    initial, outside_paths = True, set[str]()
     for token in filter(None, _TOKENS.split(text)):
         item = token.strip(_EDGES)
         words = _texts(item)
         is_exact = _IDENTIFIER.search(item) or _IDENTIFIER.search(" ".join(words))
         is_name = not (initial or evidence.is_of_user) and any(char.isupper() for char in item)
         initial = token[-1] in ".:;!?"
+        is_path = ("/" in item or "\\" in item) and quoted.issuperset(words)
+        outside_paths.update(() if is_path else words)
         if (is_exact and not quoted.issuperset(words)) or (is_name and not known.issuperset(map(stem, words))):
             yield f"“{item}” is not in the quoted evidence: quote the sentence that has it"
     words = _texts(text)
-    if not evidence.is_of_user and not {"user", "users"}.isdisjoint(words) and "user" not in evidence.around:
+    if not evidence.is_of_user and not {"user", "users"}.isdisjoint(outside_paths) and "user" not in evidence.around:
         yield "“user” is not in the quoted evidence: quote the turn of the user, or say who said it"
     if sum(stem(word) in known for word in words) < max(1, _LEAST_COMMON * len(words)):
         yield "has hardly a word in common with the quoted evidence: say it in its words"

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from memgraph.extraction.components import is_documentation, is_test, only_dependencies
+from memgraph.extraction.components import abbreviated, is_documentation, is_test, only_dependencies
 from memgraph.extraction.readers.source import SourceRecord, beginning, overall, shortened, storable_text
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, ChangedFile, CommitKind
@@ -680,7 +680,7 @@ def _record(
             source="git",
         )
     except ValueError as error:  # an invalid value costs its own build, not the run
-        return SourceRecord(None, cursor, len(group), f"commit {group[0].sha[:12]}: {error}")
+        return SourceRecord(None, cursor, len(group), f"commit {abbreviated(group[0].sha)}: {error}")
     return SourceRecord(build, cursor, len(group))
 
 

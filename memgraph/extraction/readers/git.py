@@ -18,7 +18,7 @@ from typing import IO
 
 from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
-from memgraph.extraction.components import is_sha
+from memgraph.extraction.components import abbreviated, is_sha
 from memgraph.extraction.readers.commits import (
     RECENT_COMMITS,
     Commit,
@@ -432,7 +432,7 @@ def _commit(header: str, files: Mapping[str, FileChange], people: Mapping[Spelli
             when = datetime.fromtimestamp(int(seconds), UTC)
             author = people.get((name, address), name)
             return Commit(sha, author, when, message, tuple(files.values()), parents=tuple(parents))
-    return f"commit {sha[:12]}: no date that can be read"
+    return f"commit {abbreviated(sha)}: no date that can be read"
 
 
 _MAX_LINE_BYTES = 64 * 1024
@@ -563,7 +563,7 @@ class _Saved:
         """Return the commit, or the reason why it cannot be read."""
         if (when := _date(self.date)) is None:
             said = f" “{self.date[:60]}”" if self.date else ""
-            return f"commit {self.sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
+            return f"commit {abbreviated(self.sha)}: its date{said} cannot be read: save `git log --name-status --date=iso`"
         author = people.get((self.author, self.address), self.author)
         return Commit(self.sha, author, when, "\n".join(self.message), tuple(self.files), parents=self.parents)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from memgraph.extraction.components import abbreviated
 from memgraph.extraction.readers.commits import issues_in
 from memgraph.lifecycle.counting.changes import Files
 from memgraph.lifecycle.counting.counting import Counting, check, is_in, named
@@ -60,8 +61,8 @@ _DIGITS = 2
 _FIXES, _MERGE, _HISTORIES = "fix", "merge", ("git", "gitlog")
 _DOCUMENTS = (".md", ".rst", ".adoc")
 """Endings of files with which no code changes."""
-_SHA_CHARS, _SHOWN_SHA_CHARS = 7, 10
-"""The fewest characters of a hash that some record shortens, and those by which a commit is named."""
+_SHA_CHARS = 7
+"""The fewest characters of a hash that some record shortens."""
 MOST_RESULTS = 2_000
 """Maximum number of results of a test that are counted, the last ones."""
 _BUILD = re.compile(
@@ -123,7 +124,7 @@ class Fact(NamedTuple):
             more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
             text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
         latest = [
-            f"{row['git_commit'][:_SHOWN_SHA_CHARS]} {row['occurred_at'][:10]} {cut(row['content'], _MOST_TITLE_CHARS)}"
+            f"{abbreviated(row['git_commit'])} {row['occurred_at'][:10]} {cut(row['content'], _MOST_TITLE_CHARS)}"
             for row in self.commits[: -_MOST_SHOWN - 1 : -1]
         ]
         counts = {"commits": len(self.commits), "fixes": fixes, "first": first, "last": last}
@@ -413,7 +414,7 @@ def _mended(outcome: Outcome, between: Sequence[Change], rows: Mapping[str, Row]
         return outcome
     by = [change for change in between if change.is_fix][-1:] or between[-1:]
     title = cut(rows[by[0].id]["content"], _MOST_TITLE_CHARS)
-    said = f"commit {by[0].sha[:_SHOWN_SHA_CHARS]}, “{title}”"
+    said = f"commit {abbreviated(by[0].sha)}, “{title}”"
     others = f", one of {len(between)} commits" if len(between) > 1 else ""
     return replace(outcome, mended_by=f"{said}{others}", mending=by[0].id)
 

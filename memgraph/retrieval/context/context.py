@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
-from memgraph.extraction.components import is_sha
+from memgraph.extraction.components import abbreviated, is_sha
 from memgraph.index.columns import CONSTRAINT_TAG, FACT_TAGS
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
@@ -46,7 +46,6 @@ APPROVED = "procedures"
 """Source of learned procedures, which are in force once they were approved."""
 DECIDED = "Decided"
 """Stands before what an answer to a work order quotes as rejected: a sentence that denies it, so no failure with a remedy."""
-SHA_CHARS = 8
 _MOST_ITEMS = 20
 _WORD_OF: dict[Outcome, OutcomeWord] = {
     "positive": "success",
@@ -251,7 +250,7 @@ def says_what_it_reverts(memory: StoredMemory) -> bool:
 def commit_of(memory: StoredMemory) -> str:
     """Return "commit" with the abbreviated id of a memory's commit, or "" if it has none."""
     sha = (isinstance(memory, StoredEpisodicMemory) and memory.git_commit) or ""
-    return f"commit {sha[:SHA_CHARS]}" if is_sha(sha) else ""
+    return f"commit {abbreviated(sha)}" if is_sha(sha) else ""
 
 
 def failed(memory: StoredMemory) -> list[Warned]:

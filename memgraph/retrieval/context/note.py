@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memgraph.extraction.components import abbreviated
 from memgraph.extraction.statements import is_instruction
 from memgraph.model.memory import (
     RECORD_SOURCE,
@@ -21,7 +22,6 @@ from memgraph.model.results.learning import COUNTING_SOURCE, WORK_ORDER_SOURCE
 from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
     DECIDED,
-    SHA_CHARS,
     commit_of,
     experience,
     failed,
@@ -101,14 +101,15 @@ def _failure(memory: StoredMemory) -> Note:
     if isinstance(memory, StoredEpisodicMemory) and (memory.situation or is_revert(memory)):
         return _episode(memory, is_solved=False)
     (warned,) = failed(memory)
-    text, place = statement(_without_outcome(memory, warned.what_fails if warned.prevention else memory.content))
+    said = _without_outcome(memory, warned.what_fails if warned.prevention else memory.content)
+    text, place = statement(said, memory.location if isinstance(memory, StoredEpisodicMemory) else None)
     lesson = f" Lesson: {full_stop(warned.prevention)}" if warned.prevention else ""
     return Note(memory, "avoid", "Failed", f"{text}{lesson}", [place] if place else [])
 
 
 def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> Note:
     said = _without_outcome(memory, memory.content)
-    text, place = statement(said)
+    text, place = statement(said, memory.location)
     kind, text = _kind_of(memory, said, text)
     if memory.situation:
         parts = experience(memory)
@@ -127,7 +128,7 @@ def _commits(memory: StoredEpisodicMemory, kind: str) -> Iterator[str]:
     commit, sha = commit_of(memory), (memory.git_commit or "")[:_LEAST_SHA_CHARS]
     if commit and memory.source != RECORD_SOURCE and sha not in memory.content:
         yield f"by {commit}" if kind == "Reverted" else commit
-    if undone := [sha[:SHA_CHARS] for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
+    if undone := [abbreviated(sha) for sha in memory.undoes if sha[:_LEAST_SHA_CHARS] not in memory.content]:
         yield f"reverts {', '.join(undone[:_MOST_UNDONE])}{', …' if undone[_MOST_UNDONE:] else ''}"
 
 

@@ -35,8 +35,6 @@ _TYPE = re.compile(
 )
 """The type of a conventional commit. Not `revert`, whose sentence says the contrary without it, and not a breaking one."""
 _STRONG = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]{1,400})(?<=\S)\*\*(?![\w*])")
-_PLACE = re.compile(r"(?<=[.!?…”]) \((?P<place>[^()\n]{1,100})\)$")
-"""What extraction adds to a change: the file or component that it concerns."""
 _FINAL = ".!?…:;。！？"
 _CLOSING = "”\"'`)"
 _LEAST_WORDS = 2
@@ -52,8 +50,8 @@ class Statement(NamedTuple):
     place: str | None = None
 
 
-def statement(content: str) -> Statement:
-    """Return the whole sentences of a memory's content.
+def statement(content: str, location: str | None = None) -> Statement:
+    """Return the whole sentences of a memory's content, and its location if that stands behind them in brackets, as earlier releases wrote it.
 
     Removed are trailers, merge lines, issue numbers alone in brackets, bullets, the type of a conventional commit, marks of
     strong text, and a last sentence that was truncated. If no sentence would be left, the content stays as it is.
@@ -66,8 +64,9 @@ def statement(content: str) -> Statement:
     if (found := _TYPE.match(text)) and _is_sentence(text[found.end() :]):
         text, scope = text[found.end() :], visible_line(found["scope"] or "") or None
     line = visible_line(text) or visible_line(content)
-    if found := _PLACE.search(line):
-        line, scope = line[: found.start()], found["place"]
+    place = visible_line(location or "")
+    if place and line.endswith(f" ({place})"):
+        line, scope = line.removesuffix(f" ({place})"), place
     return Statement(full_stop(_whole(line, is_full=len(content) >= MAX_CONTENT_CHARS)), scope)
 
 

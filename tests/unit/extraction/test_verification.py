@@ -132,6 +132,8 @@ def test_only_the_sentences_that_are_quoted_are_shown_and_none_of_them_is_cut() 
         ("lesson: we use Github for the press", "The press uses GitHub, e.g. for itself."),
         ("user_did: only one ver of the app, perferably thru brew", "One version of the app, preferably of Homebrew."),
         ("lesson: 数据库被锁 by kiln_7", "kiln_7: 数据库被锁"),
+        ("output: wrote /Users/anna/kiln.py", "It wrote the kiln to `/Users/anna/kiln.py`."),
+        ("output: wrote C:\\Users\\anna\\kiln.py", "C:\\Users\\anna\\kiln.py was written."),
     ],
 )
 def test_what_the_quoted_sentences_have_in_another_form_is_kept(record: str, said: str) -> None:
@@ -148,6 +150,8 @@ def test_what_the_quoted_sentences_have_in_another_form_is_kept(record: str, sai
         ("lesson: the flag --lid is wrong", "The flag --lamp is wrong.", "“--lamp”"),
         ("lesson: We dropped Redis, it made the queue slower.", "The queue of Memcached was slower.", "“Memcached”"),
         ("lesson: the old kiln should be sold", "The user wants the old kiln sold.", "quote the turn of the user"),
+        ("output: wrote /Users/anna/kiln.py", "The user wrote /Users/anna/kiln.py.", "quote the turn of the user"),
+        ("lesson: the kiln should be sold", "The user/owner wants the kiln sold.", "quote the turn of the user"),
         ("lesson: The press runs hot at noon.", "Bearings need weekly grease.", "hardly a word in common"),
         ("lesson: The press runs hot.", "The press runs hot: 7 times.", "“7” is not in the quoted evidence"),
         ("lesson: The press runs hot.", "…", "hardly a word"),

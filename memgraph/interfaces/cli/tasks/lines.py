@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from memgraph.extraction.components import abbreviated
 from memgraph.interfaces.cli.base.output import plain
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def snapshot_lines(one: TaskSnapshot) -> list[str]:
 
 def git_lines(one: GitState) -> list[str]:
     """Return the state of a git work tree as lines."""
-    commit = f"commit {plain(one.last_git_commit)}" if one.last_git_commit else "no commit yet"
+    commit = f"commit {plain(abbreviated(one.last_git_commit))}" if one.last_git_commit else "no commit yet"
     branch = f" on {plain(one.branch)}" if one.branch else ""
     changes = "uncommitted changes" if one.uncommitted_changes else "no uncommitted changes"
     more = [*one.files_modified, *(["and more"] if one.has_more_files else [])]

@@ -289,7 +289,7 @@ def test_a_saved_log_tolerates_what_is_wrong_in_it(tmp_path: Path) -> None:
     )
     records = list(SavedGitLogReader(path).records(None))
     assert [record.skipped for record in records if record.skipped] == [
-        "commit bbbbbbbbbbbb: its date “someday” cannot be read: save `git log --name-status --date=iso`"
+        "commit bbbbbbbb: its date “someday” cannot be read: save `git log --name-status --date=iso`"
     ]
     merge, fix = tasks(records)
     assert (merge.kind, merge.agent_name) == ("merge", "Zoe")

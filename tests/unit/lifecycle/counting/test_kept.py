@@ -262,7 +262,7 @@ def test_a_failure_that_returns_names_what_came_before_its_last_pass_and_ends(st
     (rule,) = runs.rules("returning failure")
     assert rule.content == (
         "cart::adds returns as a failure: of 2 runs before which it had failed and passed, it failed in 2, 2 of the last 2, the latest on "
-        "4 January 2026; what came between a failure of it and the next pass the last time: commit 0000000000, “Step 1”."
+        "4 January 2026; what came between a failure of it and the next pass the last time: commit 00000000, “Step 1”."
     )
     mending = next(one.id for one in store.every_memory() if one.git_commit == f"{2:040x}")
     assert mending in rule.supporting_memory_ids
@@ -282,7 +282,7 @@ def test_of_several_commits_before_a_pass_the_last_fix_is_named(store: Store, tm
     assert "what came between" not in runs.rules("returning failure")[0].content
     runs.add("pass", day=6)
     (rule,) = runs.rules("returning failure")
-    assert rule.content.endswith("the last time: commit 0000000000, “Fix the tax”, one of 4 commits.")
+    assert rule.content.endswith("the last time: commit 00000000, “Fix the tax”, one of 4 commits.")
 
 
 def test_a_run_comes_after_the_commits_before_it_though_an_author_made_a_later_one_earlier(
@@ -295,7 +295,7 @@ def test_a_run_comes_after_the_commits_before_it_though_an_author_made_a_later_o
     runs.add("fail", "pass", "fail", "pass", "fail", day=1)
     runs.add("pass", day=6)
     (rule,) = runs.rules("returning failure")
-    assert rule.content.endswith("the last time: commit 0000000000, “Fix the tax”, one of 3 commits.")
+    assert rule.content.endswith("the last time: commit 00000000, “Fix the tax”, one of 3 commits.")
 
 
 def test_sleep_counts_a_run_in_which_everything_passed(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -68,30 +69,58 @@ def test_a_failure_that_was_merged_returned_with_its_last_build(store: Any) -> N
     assert [order.kind for order in asked(store)] == ["returned failure"]
 
 
-def test_the_fixes_that_a_file_draws_are_asked_about_together(store: Any, tmp_path: Path) -> None:
-    def read(*subjects: str) -> None:
-        entries = [
-            f"commit {number:040x}\nAuthor: Ann <a@x.example>\nDate:   2026-01-{number:02} 12:00:00 +0000\n\n"
-            f"    {subject}\n\nM\tcup.py\n\n"
-            for number, subject in enumerate(subjects, start=1)
-        ]
-        (log := tmp_path / "shop.log").write_text("".join(reversed(entries)))
-        ingest(store, SavedGitLogReader(log), compress=False)
-        sleep(store, phases=["counting"])
+def read_log(store: Any, tmp_path: Path, *messages: str) -> None:
+    """Read a history of changes of one file, a day each, and count."""
+    entries = [
+        f"commit {number:040x}\nAuthor: Ann <a@x.example>\nDate:   2026-01-{number:02} 12:00:00 +0000\n\n"
+        f"{indent(message, '    ')}\n\nM\tcup.py\n\n"
+        for number, message in enumerate(messages, start=1)
+    ]
+    (log := tmp_path / "shop.log").write_text("".join(reversed(entries)))
+    ingest(store, SavedGitLogReader(log), compress=False)
+    sleep(store, phases=["counting"])
 
-    fixes = [f"Fix the {part} that loses its handle" for part in ("cup", "mug", "jug", "pot")]
-    read(*fixes, "Add a lid", "Add a saucer")
+
+FIXES = [f"Fix the {part} that loses its handle" for part in ("cup", "mug", "jug", "pot")]
+
+
+def test_the_fixes_that_a_file_draws_are_asked_about_together(store: Any, tmp_path: Path) -> None:
+    read_log(store, tmp_path, *FIXES, "Add a lid", "Add a saucer")
     [order] = asked(store)
     assert (order.kind, order.project_id, len(order.subject_ids)) == ("community", "shop", 4)
-    assert [one for one in fixes if one in order.excerpt] == fixes
+    assert [one for one in FIXES if one in order.excerpt] == FIXES
     assert "saucer" not in order.excerpt
-    said = statement(content="The cup and the mug lose their handle.", tags=[], evidence=fixes[:2])
+    said = statement(content="The cup and the mug lose their handle.", tags=[], evidence=FIXES[:2])
     result = answer_order(store, order.id, {"statements": [said]}, answered_by="reviewer")
     [rule] = store.read_memories(result.new_memory_ids)
     assert sorted(rule.supporting_memory_ids) == sorted(order.subject_ids[:2])
     assert asked(store) == []
-    read(*fixes, "Add a lid", "Add a saucer", "Fix the can that loses its handle")
+    read_log(store, tmp_path, *FIXES, "Add a lid", "Add a saucer", "Fix the can that loses its handle")
     assert asked(store) == [], "most of it was asked about"
+
+
+def test_an_order_about_a_file_says_which_of_its_fixes_no_longer_hold(store: Any, tmp_path: Path) -> None:
+    revert = f'Revert "{FIXES[1]}"\n\nThis reverts commit {2:040x}.'
+    read_log(store, tmp_path, *FIXES, revert, "Fix the lid that loses its handle")
+    [order] = asked(store)
+    assert order.excerpt.count("no longer valid") == 1
+    ended = "no longer valid: since 2026-01-05, its change was reverted by commit"
+    assert f"\n {FIXES[1]}\n{ended} 000" in order.excerpt
+    said = statement(content="The fix of the mug was reverted.", tags=[], evidence=[FIXES[1], ended])
+    result = answer_order(store, order.id, {"statements": [said]}, answered_by="reviewer")
+    [kept] = store.read_memories(result.new_memory_ids)
+    assert "no longer valid:" not in kept.content
+    assert kept.supporting_memory_ids == [order.subject_ids[1]]
+
+
+def test_an_order_about_a_file_leaves_out_what_another_memory_replaces(store: Any, tmp_path: Path) -> None:
+    read_log(store, tmp_path, *FIXES, "Add a lid", "Add a saucer")
+    [rule] = [one for one in store.list_memories(type="semantic") if one.category == "hot spot"]
+    [mug] = [one for one in store.read_memories(rule.supporting_memory_ids) if FIXES[1] in one.content]
+    newer = store.insert_memory({"type": "semantic", "content": "The mug never lost its handle", "project_id": "shop"})
+    store.supersede(mug.id, by=newer.id)
+    [order] = [one for one in asked(store) if one.kind == "community"]
+    assert [one for one in FIXES if one in order.excerpt] == [FIXES[0], *FIXES[2:]]
 
 
 def test_an_open_contradiction_is_asked_about_with_the_older_side_first(store: Any) -> None:

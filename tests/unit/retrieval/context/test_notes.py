@@ -33,6 +33,7 @@ FORCED = SemanticMemory(id=IDS[2], content="Never push with --force to main", oc
 FAILED = EpisodicMemory(
     id=IDS[3],
     content="The CSV import failed on a byte order mark. (importer.py)",
+    location="importer.py",
     outcome="failure",
     project_id="shop",
     occurred_at=DAY,
@@ -234,6 +235,8 @@ def test_content_is_told_in_whole_sentences_without_debris(content: str, told: s
         ("Fixtures for the parser", "Changed: Fixtures for the parser."),
         ("feat: keep the order", "Changed: keep the order."),
         ("Use idempotency keys", "Changed: Use idempotency keys."),
+        ("Keep the order. (thanks to Ann)", "Changed: Keep the order. (thanks to Ann)."),
+        ("Keep the order (see docs)", "Changed: Keep the order (see docs)."),
     ],
 )
 def test_a_commit_says_what_was_done_not_what_worked(content: str, told: str) -> None:
