@@ -39,6 +39,7 @@ from memgraph.model.memory import (
     RUN_SOURCE,
     SAID_SOURCE,
     AgentMemory,
+    Entity,
     EpisodicMemory,
     FileChange,
     id_of,
@@ -556,6 +557,12 @@ class Undone:
                     subject.change(build, invalid_at=None, invalidation_reason=None)
         for subject in self._of_commit(task.mends, project) if task.mends else ():
             self._link(build, own, "RELATED_TO", subject, "corrects that change")
+        for subject in self._of_commit(task.repeats, project) if task.repeats else ():
+            given = subject.get("entities") or ()
+            known = {dict(one)["name"] for one in given}
+            issues = [Entity(name=f"#{number}", kind="issue") for number in task.mentions if f"#{number}" not in known]
+            if issues:  # of a merge that is not kept
+                subject.change(build, entities=[*given, *(one if subject.place else dict(one) for one in issues)])
         gone = frozenset(task.files_removed[:_MOST_PATHS])
         for path in sorted(gone):
             for subject in self._of_file(path, project):
