@@ -1,14 +1,15 @@
 // name: time_to_fix
-// purpose: commits that a later one mends or takes back, and after how many days, latest first; only where the later one names the
-//   earlier
+// purpose: commits that a later one mends or takes back, as its message says, and how many days later that was written, the latest
+//   written first
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: limit INT64 = 50, at least 0: maximum number of rows
-// column: fixed_at TIMESTAMP
-// column: days DOUBLE: from the earlier commit to the later one, by their authors' dates; null where these are out of order, as after a
-//   rebase
+// column: fixed_at TIMESTAMP: the author's date of the later commit
+// column: days DOUBLE: from the earlier commit to the later one, by their authors' dates, from which each may have waited long to be
+//   merged; null where these are out of order, as after a rebase
 // column: how STRING: MENDS or REVERTS
 // column: project STRING
-// column: broken_by STRING[]: who made the earlier commit; of a merge, who made most of what it merges
+// column: broken_by STRING[]: who made the earlier commit; of a merge, who made most of what it merges, or where
+//   that is not known, who merged
 // column: fixed_by STRING[]: who made the later one, likewise
 // column: earlier STRING
 // column: later STRING

@@ -108,7 +108,7 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
     for name in ("#7", "7", "GH-7"):
         (line, *_) = run("about", name).stdout.splitlines()
         assert line == (
-            "#7 is an issue or pull request: without merges, its number is in the kept text of 2 commits, of which 1 is a fix or closes an issue, "
+            "#7 is an issue or pull request: without merges, its number is in the kept text, or the merge, of 2 commits, of which 1 is a fix or closes an issue, "
             "from 1 February 2026 to 2 February 2026; by Bob Ray; they changed lid.py"
         )
     assert (
@@ -122,6 +122,36 @@ def test_about_tells_what_is_known_of_a_person_a_release_an_issue_and_a_commit(r
     assert "is the hash of 1 merge, on 3 February 2026; by Ann Smith" in run("about", "ffffffff").stdout
     for name in ("12", "2", "b@x.example"):
         assert f"nothing is known about {name}" in run("about", name).stderr
+
+
+def test_about_a_number_that_only_merges_name_tells_what_they_bring(run: Run, tmp_path: Path) -> None:
+    """A merge that repeats the message of its only commit is not kept: the number is known of that commit."""
+    log, both = tmp_path / "shop.log", "Merge: 11 22\n"
+    head = "commit {}\n{}Author: {}\nDate:   2026-02-0{} 12:00:00 +0000\n\n    {}\n\n{}"
+    bob, eve, merge = "Bob Ray <b@x.example>", "Eve Fox <e@x.example>", "Merge pull request #{} from bob/lid\n\n    {}"
+    entries = [
+        head.format("f" * 40, both, eve, 6, merge.format(9, "Warm the lid"), ""),
+        head.format("e" * 40, "", bob, 5, "Warm the lid", "M\tlid.py\n\n"),
+        head.format("d" * 40, both, eve, 4, merge.format(8, "Turn the rim"), ""),
+        head.format("c" * 40, both, eve, 3, merge.format(7, "Cool the lid"), ""),
+        head.format("b" * 40, "", bob, 2, "Cool the lid", "M\tlid.py\n\n"),
+        head.format("a1" * 20, "", bob, 1, "Start the lid", "M\tlid.py\n\n"),
+    ]
+    for first in (4, 0):  # also of a commit that was stored by an earlier run
+        log.write_text("".join(entries[first:]) + log.read_text())
+        assert run("ingest", "git", log).exit_code == 0
+        entries = entries[:first]
+    said = run("about", "#8").stdout
+    assert said.startswith(
+        "#8 is an issue or pull request: its number is only in the kept text of 1 merge, on 4 February 2026; by "
+    )
+    assert "dddddddddd 2026-02-04 Merge pull request #8 from bob/lid Turn the rim" in said
+    for number, day in ((7, 2), (9, 5)):
+        (line, *_) = run("about", f"#{number}").stdout.splitlines()
+        assert line == (
+            f"#{number} is an issue or pull request: without merges, its number is in the kept text, or the merge, of 1 commit, "
+            f"on {day} February 2026; by Bob Ray; it changed lid.py"
+        )
 
 
 def test_a_bot_is_no_person_by_its_name_or_by_the_address_that_a_forge_gave_it(run: Run, tmp_path: Path) -> None:

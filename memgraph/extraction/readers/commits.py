@@ -387,17 +387,14 @@ class _Kept(NamedTuple):
     change: int | None
     when: datetime
     undoing: Undoing | None
+    took_back: str | None
 
     @property
     def keys(self) -> list[tuple[str, object]]:
         """What finds the commit."""
-        found = [
-            ("subject", self.subject),
-            ("bare", self.bare),
-            ("change", self.change),
-            ("request", _request(self.subject)),
-        ]
-        return [key for key in found if key[1] not in {None, ""} or key[0] in {"subject", "bare"}]
+        named = _PULL_REQUEST.search(self.subject)
+        request = (named[1] or named[2]) if named else ""
+        return [("subject", self.subject), ("bare", self.bare), ("change", self.change), ("request", request)]
 
 
 class RecentCommits:
@@ -415,9 +412,9 @@ class RecentCommits:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
-        made = commit.author, frozenset(commit.parents)
-        kept = _Kept(*made, subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
-        self._kept[commit.sha] = kept
+        took_back = None if undoing else self.reversed_by(commit)
+        made = commit.author, frozenset(commit.parents), subject, bare(subject), hash(commit.body), commit.change()
+        self._kept[commit.sha] = kept = _Kept(*made, commit.when, undoing, took_back)
         if undoing and undoing.origin:
             if undoing.is_again:
                 self._undone.pop(undoing.origin, None)
@@ -437,6 +434,10 @@ class RecentCommits:
     def subject_of(self, sha: str) -> str:
         """Return the subject of a commit; empty if it is not known."""
         return self._kept[sha].subject if sha in self._kept else ""
+
+    def taken_back_by(self, sha: str | None) -> str | None:
+        """Return the commit that one took back without calling it a revert; None if it took back none, or is not known."""
+        return self._kept[sha].took_back if sha in self._kept else None
 
     def repeated_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose message a merge repeats without changing a file: that which it merges."""
@@ -604,12 +605,6 @@ def _mending(before: str) -> str:
     return ""
 
 
-def _request(subject: str) -> str:
-    """Return the number of the pull request that a subject names; empty if it names none."""
-    match = _PULL_REQUEST.search(subject)
-    return (match[1] or match[2]) if match else ""
-
-
 @lru_cache(maxsize=4 * RECENT_COMMITS)
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text[:300].casefold()) if len(word) > 2 and word not in _SILENT)
@@ -687,11 +682,13 @@ def _record(
 def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) -> BuildTask:
     undoing = recent.undoing(commit)
     again = undoing is not None and undoing.is_again
-    mended = taken_back = None
+    mended = taken_back = restored = None
     if undoing is None:
         mended, taken_back = recent.mended_by(commit), recent.reversed_by(commit)
-    elif not again and undoing.origin != undoing.commit:
-        taken_back = undoing.origin
+    else:  # a change that itself took back another
+        by_it = recent.taken_back_by(undoing.origin)
+        taken_back = by_it if again else undoing.origin if undoing.origin != undoing.commit else None
+        restored = undoing.origin if again else by_it
     files = commit.files[:_MAX_FILES]
     paths = [file.path for file in files]
     removed, renamed = _moved(files)
@@ -711,7 +708,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         files_renamed=dict(zip(_paths(renamed), _paths(renamed.values()), strict=False)),
         occurred_at=to_iso(commit.when),
         reverts=undoing.commit if undoing else None,
-        restores=undoing.origin if undoing and again else None,
+        restores=restored,
         undone_subject=_title(undoing.title) if undoing else "",
         takes_back=taken_back,
         repeats=recent.repeated_by(commit),

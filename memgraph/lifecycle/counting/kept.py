@@ -87,7 +87,8 @@ _OF_FACTS = {
     "person": "a person: without merges, {}",
     "bot": "a bot: without merges, {}",
     "release": "a release: without merges and what an earlier one has, {}",
-    "issue": "an issue or pull request: without merges, its number is in the kept text of {}",
+    "issue": "an issue or pull request: without merges, its number is in the kept text, or the merge, of {}",
+    "merge": "an issue or pull request: its number is only in the kept text of {}",
     "commit": "the hash of {}",
 }
 _MOST_SHOWN = 5
@@ -117,7 +118,8 @@ class Fact(NamedTuple):
         of_fixes += "is a fix or closes an issue" if fixes == 1 else "are fixes or close an issue"
         is_merge = self.commits[0].get("change_kind") == _MERGE
         counted = f"{many:,} {'merge' if is_merge else 'commit'}{'s' * (many > 1)}{of_fixes if fixes else ''}"
-        text = f"{self.name} is {_OF_FACTS[self.kind].format(counted)}, "
+        kind = _MERGE if is_merge and self.kind == "issue" else self.kind
+        text = f"{self.name} is {_OF_FACTS[kind].format(counted)}, "
         text += f"on {begun}" if begun == ended else f"from {begun} to {ended}"
         who = "it" if many == 1 else "they" if many <= LATELY else f"the last {LATELY}"
         for said, some in zip(("by", "by bots:", "in", f"{who} changed"), names.values(), strict=True):
@@ -145,6 +147,8 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
     for sha, row in commits.items():
         if len(name) >= _SHA_CHARS and sha.startswith(name.lower()):
             of["commit", sha].append(row)
+    if naming := [row for row in commits.values() if number and _names(row, number)]:
+        of["issue", f"#{number}"] = [row for row in naming if row.get("change_kind") != _MERGE] or naming
     others = [row for row in commits.values() if row.get("change_kind") != _MERGE]
     for row in others:
         release = row.get("release", "")
@@ -152,9 +156,13 @@ def facts_of(reader: Reader, project: str, name: str) -> list[Fact]:
             of["bot" if is_bot(_author(row)) else "person", _author(row)].append(row)
         if release and release.casefold().removeprefix("v") == name.casefold().removeprefix("v"):
             of["release", release].append(row)
-        if number and (number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]):
-            of["issue", f"#{number}"].append(row)
     return [*_files(others, name), *(Fact(kind, called, rows) for (kind, called), rows in of.items())]
+
+
+def _names(row: Row, number: str) -> bool:
+    """Return whether a commit, or a merge that is not kept beside it, names an issue."""
+    is_entity = any(one["name"] == f"#{number}" for one in row.get("entities", ()))
+    return is_entity or number in row.get("closes", ()) or int(number) in issues_in(row["content"])[0]
 
 
 def _files(commits: Iterable[Row], name: str) -> list[Fact]:

@@ -39,6 +39,7 @@ from memgraph.model.memory import (
     RUN_SOURCE,
     SAID_SOURCE,
     AgentMemory,
+    Entity,
     EpisodicMemory,
     FileChange,
     id_of,
@@ -541,15 +542,27 @@ class Undone:
 
     def _apply(self, build: BuildRun, task: BuildTask, own: Sequence[_Subject]) -> None:
         commit, project = task.task_id[:_COMMIT_CHARS], build.log.project_id
-        for sha in dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back))):
+        undone = dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back)))
+        for sha in undone:
             for subject in self._of_commit(sha, project):
                 _end(subject, build, task, _REVERTED.format(commit))
                 self._link(build, own, "SUPERSEDES", subject, "the change was reverted")
         for subject in self._of_commit(task.restores, project) if task.restores else ():
             if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
                 subject.change(build, invalid_at=None, invalidation_reason=None)
+        removals = {_REMOVED.format(sha[:_COMMIT_CHARS]) for sha in undone}
+        for path in task.files_changed[:_MOST_PATHS] if undone else ():
+            for subject in self._of_file(path, project):
+                if subject.get("invalidation_reason") in removals:
+                    subject.change(build, invalid_at=None, invalidation_reason=None)
         for subject in self._of_commit(task.mends, project) if task.mends else ():
             self._link(build, own, "RELATED_TO", subject, "corrects that change")
+        for subject in self._of_commit(task.repeats, project) if task.repeats else ():
+            given = subject.get("entities") or ()
+            known = {dict(one)["name"] for one in given}
+            issues = [Entity(name=f"#{number}", kind="issue") for number in task.mentions if f"#{number}" not in known]
+            if issues:  # of a merge that is not kept
+                subject.change(build, entities=[*given, *(one if subject.place else dict(one) for one in issues)])
         gone = frozenset(task.files_removed[:_MOST_PATHS])
         for path in sorted(gone):
             for subject in self._of_file(path, project):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from memgraph.extraction.readers import GitReader, SavedGitLogReader
 from memgraph.lifecycle import ingest
 from memgraph.model.memory import RECORD_SOURCE, StoredMemory
-from tests.unit.extraction.readers.test_git_readers import Repository
+from tests.unit.extraction.readers.test_git_readers import START, Repository
 
 WHY = "Each page of the shop took a second more for every customer who looked at it, as the till and the book were read anew for each of the prices."
 CACHE = f"Cache the prices\n\nPrices were computed on every read because nothing kept them. {WHY}"
@@ -26,7 +27,7 @@ class Log:
 
     def commit(self, message: str, *files: str) -> str:
         number = len(self.entries) + 1
-        sha = f"{number:040x}".replace("0", "a")
+        sha = f"{number:02x}" * 20
         lines = "".join(f"    {line}\n" for line in message.split("\n"))
         date = f"2026-01-{number:02d} 12:00:00 +0000"
         changed = "".join(f"{file}\n" for file in files or ["M\tshop/prices.py"])
@@ -81,6 +82,33 @@ def test_what_is_put_back_is_in_force_again(log: Log, store: Any) -> None:
     assert made[cached].invalid_at is None
     assert made[cached].invalidation_reason is None
     assert made[reverted].invalid_at
+
+
+def test_what_a_change_took_back_is_in_force_again_when_that_change_is_reverted(tmp_path: Path, store: Any) -> None:
+    """The first to go calls itself no revert: it changes the contents back exactly. Each step is read on its own."""
+    repository = Repository(tmp_path / "shop")
+    repository.commit("Start", file="shop/prices.py", text="plain\n")
+    ids = [repository.commit(CACHE, hours=9, file="shop/prices.py", text="cached\n")]
+    ids.append(repository.commit("Compute them anew", hours=18, file="shop/prices.py", text="plain\n"))
+    states = []
+    for step in range(3):
+        ingest(store, GitReader(repository.path))
+        made = [one for one in store.every_memory() if one.git_commit in ids]
+        states.append([one.invalid_at is None for one in sorted(made, key=lambda one: ids.index(one.git_commit or ""))])
+        repository.git("revert", "--no-edit", "HEAD", when=START + timedelta(hours=27 + 9 * step))
+
+    assert states == [[False, True], [True, False], [False, True]]
+
+
+def test_what_a_removal_ended_is_in_force_again_when_the_removal_is_reverted(log: Log, store: Any) -> None:
+    cached = log.commit(CACHE)
+    removed = log.commit("Sell nothing any more", "D\tshop/prices.py")
+    other = log.commit(f"Fix the till\n\nIt rang at night because the clock was wrong. {WHY}", "M\tshop/till.py")
+    log.commit("Close the till", "D\tshop/till.py")
+    log.commit(f"Sell again\n\nThis reverts commit {removed}.", "A\tshop/prices.py", "A\tshop/till.py")
+    made = log.read_into(store)
+
+    assert [made[sha].invalid_at is None for sha in (cached, other)] == [True, False]
 
 
 def test_a_memory_follows_its_file_and_ends_with_it(log: Log, store: Any) -> None:
