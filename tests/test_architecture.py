@@ -37,10 +37,10 @@ ROOM_LINES = {
     "lifecycle": 9_840,
     "memgraph": 3_540,
     "model": 5_490,
-    "retrieval": 4_730,
+    "retrieval": 4_740,
     "store": 11_430,
     "tasks": 3_230,
-    "text": 560,
+    "text": 570,
     "viz": 2_830,
 }
 """The most lines of each folder of the package, docstrings included; `memgraph` stands for the modules beside the folders.

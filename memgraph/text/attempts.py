@@ -18,6 +18,9 @@ LEADS = {
     "intervention": "The user stepped in",
 }
 
+SAID, CONCLUDED, AT_WORK = "The user said: ", "The agent concluded: ", "The agent, at work: "
+BEFORE = " Before that, the agent: "
+"""Stands between a turn of the user and the end of what the agent had said before it."""
 BY_USER = "The user: "
 NOT_VERIFIED = " In other words (not verified): "
 """Stands between quoted sentences of a source and what was stated of them."""

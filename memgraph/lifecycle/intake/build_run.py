@@ -48,6 +48,7 @@ from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Row, is_release
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
+from memgraph.text.attempts import AT_WORK, BEFORE, CONCLUDED, SAID
 from memgraph.text.cutting import split_text, whole_sentences
 from memgraph.text.sentences import ended
 
@@ -210,8 +211,6 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
-_SAID, _CONCLUDED, _BEFORE = "The user said: ", "The agent concluded: ", " Before that, the agent: "
-_AT_WORK = "The agent, at work: "
 _LEAST_AT_WORK_CHARS = 150
 """Minimum characters of a record of what an agent said between its steps: less announces the next step."""
 _MOST_CONTEXT_CHARS = 300
@@ -246,27 +245,27 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
         elif log.source == "transcript":
             is_new = task.reasoning != before and task.reasoning not in concluded
             if is_new and len(task.reasoning) >= _LEAST_AT_WORK_CHARS:
-                yield from _told(log, *said, _AT_WORK, task.reasoning)
+                yield from _told(log, *said, AT_WORK, task.reasoning)
             before = task.reasoning
             if task.lesson:
-                yield from _told(log, *said, _CONCLUDED, task.lesson)
+                yield from _told(log, *said, CONCLUDED, task.lesson)
     replies: Counter[str] = Counter()
     agent = next((task.agent_name for task in log.tasks), None)
     for event, turn in placed(log.user_interventions if log.source == "transcript" else ()):
         asked = end(turn.context, _MOST_CONTEXT_CHARS)
-        yield from _told(log, event, turn.timestamp, None, _SAID, ended(turn.action), asked)
+        yield from _told(log, event, turn.timestamp, None, SAID, ended(turn.action), asked)
         if turn.reply:
             when = turn.replied_at or turn.timestamp
             number = f"#{replies[when]}" if replies[when] else ""
             replies[when] += 1
-            yield from _told(log, f"agent@{when}{number}", when, agent, _CONCLUDED, turn.reply)
+            yield from _told(log, f"agent@{when}{number}", when, agent, CONCLUDED, turn.reply)
 
 
 def _told(
     log: BuildEventLog, event: str, when: str | None, by: str | None, lead: str, text: str, asked: str = ""
 ) -> Iterator[Candidate]:
     """Yield what somebody said as one record, or as several if it is long; the first has what was asked."""
-    before, room = f"{_BEFORE}{asked}" if asked else "", MAX_CONTENT_CHARS - len(lead)
+    before, room = f"{BEFORE}{asked}" if asked else "", MAX_CONTENT_CHARS - len(lead)
     first, *others = split_text(" ".join(text.split()), room - len(before)) or [""]
     parts = [f"{first}{before}", *split_text(" ".join(others), room)]
     for number, part in enumerate(parts):
@@ -317,7 +316,7 @@ def _is_told(record: Candidate, made: Mapping[str, AgentMemory]) -> bool:
     told = next((made[event] for event in record.memory.source_event_ids if event in made), None)
     if told is None or record.memory.source != SAID_SOURCE:
         return told is not None
-    said, _, _ = record.memory.content.removeprefix(_SAID).partition(_BEFORE)
+    said, _, _ = record.memory.content.removeprefix(SAID).partition(BEFORE)
     return canonical_name(said).strip(" .") in canonical_name(told.content)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import (
     RUN_SOURCE,
+    SAID_SOURCE,
     StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
@@ -29,6 +30,7 @@ from memgraph.retrieval.context.markdown import inline
 from memgraph.retrieval.context.note import GENERALISED, TRUST, Group, Kind, Note, notes_of
 from memgraph.retrieval.context.statement import sentence_keys, statement
 from memgraph.retrieval.context.task_labels import is_outside, lead, word_of
+from memgraph.text.attempts import AT_WORK, BEFORE, CONCLUDED, SAID
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
@@ -205,7 +207,9 @@ def _told_once(notes: Iterable[Note], opposed: Collection[frozenset[str]]) -> tu
         return ids not in opposed and _covers(one[0], one[1], other[0], other[1])
 
     for note in notes:
-        keys = frozenset().union(*(sentence_keys(line) for line in (note.text, *note.lines))) or frozenset([note.text])
+        keys = frozenset().union(*(sentence_keys(line) for line in (_said(note), *note.lines))) or frozenset(
+            [note.text]
+        )
         mine = (note, keys)
         if by := next((one for one in kept if covers(one, mine)), None):
             left_out[note.memory.id] = by[0].memory.id
@@ -228,7 +232,16 @@ def _covers(note: Note, keys: _Sentences, other: Note, its: _Sentences) -> bool:
     kinds = {note.kind, other.kind}
     if ("Failed" in kinds and kinds & _GOOD) or _trust(note) < _trust(other):
         return False
+    if other.text.startswith(SAID) and not sentence_keys(other.text.partition(BEFORE)[0]) <= keys:
+        return False  # another answer to the same question
     return _words(keys & its) >= _NEARLY * _words(its)
+
+
+def _said(note: Note) -> str:
+    """Return a note's text for comparison: what an agent said is the same as a message, and where a turn of the user quotes it."""
+    if note.memory.source != SAID_SOURCE:
+        return note.text
+    return note.text.removeprefix(CONCLUDED).removeprefix(AT_WORK).replace(BEFORE, "\n")
 
 
 def _words(keys: _Sentences) -> int:

@@ -386,6 +386,17 @@ def test_texts_of_which_nearly_all_sentences_are_the_same_are_told_once() -> Non
     )
 
 
+def test_what_an_agent_said_is_told_once_with_the_users_answer_and_no_answer_is_lost() -> None:
+    asked = "The glaze runs down at 1200 degrees because the program holds too long. Shall I shorten the hold to ten minutes, or not?"
+    yes, no = (f"The user said: {one}. Before that, the agent: {asked}" for one in ("Yes", "No"))
+    for said in ("The agent concluded: ", "The agent, at work: "):
+        for told in ((yes, f"{said}{asked}"), (f"{said}{asked}", yes)):
+            assert lines(*told, source="session turn") == [f"- Said: {yes}"]
+    assert lines(yes, no, source="session turn") == [f"- Said: {yes}", f"- Said: {no}"]
+    longer = f"The agent concluded: I read the logs of all ten firings of last week. {asked}"
+    assert len(lines(yes, longer, source="session turn")) == 2
+
+
 def test_memories_that_contradict_each_other_are_never_one() -> None:
     new, old = (SemanticMemory(id=IDS[place], content="The port is 80.") for place in (0, 1))
     assert notes(new, old).count("The port is 80.") == 1
