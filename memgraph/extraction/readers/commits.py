@@ -828,10 +828,10 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
 
 
 def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
-    """Return, for each full name that is no longer shown and means one person, that person: memories made earlier may still have it."""
+    """Return, for each name that is no longer shown and means one person, that person: memories made earlier may still have it."""
     meant = dict.fromkeys((name, person) for (name, _), person in people.items())
     known = Counter([*(name for name, _ in meant), *people.values()])
-    return {name: person for name, person in meant if known[name] == 1 and " " in name.strip()}
+    return {name: person for name, person in meant if known[name] == 1}
 
 
 def _address(address: str) -> str:
