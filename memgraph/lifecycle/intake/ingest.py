@@ -94,9 +94,8 @@ class _Run:
         self._store, self._reader, self._pipeline = store, reader, pipeline
         self._source_id = reader.source_id
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
-        sources = store.reader.every_record("Source")
-        histories = [one for one in sources if one["project_id"] == reader.project_id and one["kind"].startswith("git")]
-        self._is_alone = len(histories) < 2
+        own = (one for one in store.reader.every_record("Source") if one["project_id"] == reader.project_id)
+        self._is_alone = sum(one["kind"].startswith("git") for one in own) < 2
         self._started = time.monotonic()
         self._reasons, self._notices, self._counts = Counter[str](), Counter[str](), Counter[str]()
         self._kept = self.read = 0
