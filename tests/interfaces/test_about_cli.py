@@ -228,6 +228,17 @@ def test_a_mailmap_that_arrives_later_renames_whom_it_joins_and_nobody_else(run:
     assert [line for line in rules if "Jane Doe knows" in line]
 
 
+def test_a_name_of_one_word_becomes_the_full_name_of_its_address_in_the_only_history(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    for number, author in enumerate(["danny <d@lids.io>", "sam <s@lids.io>", "Danny Smith <d@lids.io>"]):
+        repository.commit(f"Turn the lid {number}", {"lid.py": f"{number}"})
+        repository.git("commit", "-q", "--amend", "--no-edit", f"--author={author}")
+        run("ingest", "git", repository.path, "--project", "lids")
+    said = run("about", "lid.py", "--project", "lids").stdout
+    assert "changed by 3 commits" in said
+    assert "by Danny Smith, sam" in said
+
+
 def test_a_mailmap_renames_no_one_word_author_who_may_be_somebody_else_elsewhere(run: Run, tmp_path: Path) -> None:
     for name in ("lids", "bells"):
         repository = Repository(tmp_path / name)

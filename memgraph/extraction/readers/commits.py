@@ -26,12 +26,9 @@ _LEAST_WRAPPED_CHARS = 60
 _MAX_TITLE_CHARS = 2_000
 _MAX_ISSUES = 100
 _CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
-_TRAILERS = (
-    *"co-authored-by: signed-off-by: reviewed-by: acked-by: tested-by: reported-by: suggested-by: approved-by: assisted-by: cc: change-id: reviewed-on: git-svn-id: pull-request-resolved:".split(),
-    "differential revision:",
-    "generated with ",
-    "cc ",
-    "🤖 generated with ",
+_TRAILER = re.compile(
+    r"(?:[a-z]{1,20}-){1,3}by:|cc[: ]|(?:change-id|reviewed-on|git-svn-id|pull-request-resolved|differential revision):|(?:🤖 )?generated with ",
+    re.IGNORECASE,
 )
 _ANY_TRAILER = re.compile(r"[A-Za-z][\w-]{1,40}: \S|\(cherry[- ]picked from\b|[A-Za-z][\w-]{1,40} #\d")
 _MARKUP = re.compile(
@@ -110,7 +107,7 @@ def parted(message: str) -> tuple[str, str]:
 
 def _is_trailer(line: str) -> bool:
     """Return whether a line names people and tools instead of what happened."""
-    return line.strip().casefold().startswith(_TRAILERS)
+    return _TRAILER.match(line.strip()) is not None
 
 
 def without_trailers(text: str) -> str:
@@ -831,10 +828,10 @@ def persons(authors: Iterable[Spelling]) -> dict[Spelling, str]:
 
 
 def respelled(people: Mapping[Spelling, str]) -> dict[str, str]:
-    """Return, for each full name that is no longer shown and means one person, that person: memories made earlier may still have it."""
+    """Return, for each name that is no longer shown and means one person, that person: memories made earlier may still have it."""
     meant = dict.fromkeys((name, person) for (name, _), person in people.items())
     known = Counter([*(name for name, _ in meant), *people.values()])
-    return {name: person for name, person in meant if known[name] == 1 and " " in name.strip()}
+    return {name: person for name, person in meant if known[name] == 1}
 
 
 def _address(address: str) -> str:

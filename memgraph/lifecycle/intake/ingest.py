@@ -94,6 +94,8 @@ class _Run:
         self._store, self._reader, self._pipeline = store, reader, pipeline
         self._source_id = reader.source_id
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
+        own = (one for one in store.reader.every_record("Source") if one["project_id"] == reader.project_id)
+        self._is_alone = sum(one["kind"].startswith("git") for one in own) < 2
         self._started = time.monotonic()
         self._reasons, self._notices, self._counts = Counter[str](), Counter[str](), Counter[str]()
         self._kept = self.read = 0
@@ -107,7 +109,9 @@ class _Run:
         cursor, counts = batch[-1].cursor, self._counts
         built = [(record, record.build) for record in batch if record.build is not None]
         releases = {commit: name for record in batch for commit, name in record.releases.items()}
-        people = {name: person for record in batch for name, person in record.people.items()}
+        # a name of one word may be somebody else's in another history of the project
+        renamed = (item for record in batch for item in record.people.items())
+        people = {name: person for name, person in renamed if self._is_alone or " " in name.strip()}
         records = sum(record.records for record in batch)
         self.read += records
         skipped = [record.skipped for record in batch if record.skipped is not None]

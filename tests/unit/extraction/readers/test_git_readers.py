@@ -164,9 +164,8 @@ def test_a_revert_knows_what_it_undoes_across_builds_and_runs(repository: Reposi
 
 
 def test_work_in_progress_is_partial_and_trailers_are_dropped(repository: Repository) -> None:
-    repository.commit(
-        "WIP: taxes\n\nOnly for one country.\n\nCo-authored-by: X <x@example.org>\nSigned-off-by: Y <y@example.org>"
-    )
+    credit = "".join(f"{word}-by: Y <y@example.org>\n" for word in ("Co-authored", "Signed-off", "Helped", "Mentored"))
+    repository.commit(f"WIP: taxes\n\nOnly for one country.\n\n{credit}\nCc: Z <z@example.org>")
     (task,) = tasks(list(GitReader(repository.path).records(None)))
     assert (task.outcome, task.output) == ("partial", "Only for one country.")
 
