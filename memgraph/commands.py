@@ -20,7 +20,7 @@ from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, copies_of
 from memgraph.lifecycle.intake.observations import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Callback, Limit, Name, QueryText, Timestamp, checked
+from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.ids import new_id
 from memgraph.model.link import Link
 from memgraph.model.memory import (
@@ -89,7 +89,6 @@ class MemoryCommands:
         domain: str | None = None,
         agent: str | None = None,
         fact: bool = False,
-        valid_at: str | None = None,
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
@@ -109,13 +108,11 @@ class MemoryCommands:
             restores nothing that was forgotten. Default: the user saves it.
         fact : bool
             It is no standing rule, and has the tag ``fact``: it is recalled if it concerns the task.
-        valid_at : str, optional
-            Since when it is true, not in the future; a known text gets it, too. Default: it is dated by when it is recorded.
 
         Raises
         ------
         InvalidInputError
-            The text is empty or cannot be stored, or a tag or the time is invalid.
+            The text is empty or cannot be stored, or a tag is invalid.
         PermissionDeniedError
             The agent may not store memories of the domain. It is recorded.
         """
@@ -126,19 +123,9 @@ class MemoryCommands:
         access = OWNER if agent is None else self._store.access_of(agent)
         self._store.auditing.check_asked(access, "write", domain=checked(Name | None, domain, "domain") or "general")
         privacy_tier = checked(PrivacyTier | None, privacy_tier, "privacy_tier")
-        valid_at = checked(Timestamp | None, valid_at, "valid_at")
-        if valid_at is not None and valid_at > self._store.now():
-            raise InvalidInputError("is in the future; remember it when it is true", field="valid_at", value=valid_at)
         given = [*given, FACT_TAG] if checked(bool, fact, "fact") else given
         message, data = remember_text(
-            self._store,
-            text,
-            tags=given,
-            project_id=project_id,
-            access=access,
-            domain=domain,
-            tier=privacy_tier,
-            valid_at=valid_at,
+            self._store, text, tags=given, project_id=project_id, access=access, domain=domain, tier=privacy_tier
         )
         return _done("remember", message, redacted=kinds, **data)
 

@@ -281,14 +281,6 @@ def test_remember_prints_the_command_that_undoes_it(done):
     assert "Forgot: 'Deploy on Tuesdays only'" in done(*undo)
 
 
-def test_remember_takes_the_day_since_when_it_is_true(done, run):
-    done("remember", "Deploy on Tuesdays only", "--valid-at", "2026-01-05")
-    assert "- Rule: Deploy on Tuesdays only. (since 2026-01-05)" in done("recall", "deploy")
-    for day, problem in (("2999-01-01", "is in the future"), ("Monday", "must be a time in ISO 8601")):
-        refused = run("remember", "Deploy on Fridays", "--valid-at", day)
-        assert (refused.exit_code, f"valid_at: {problem}" in refused.stderr) == (1, True)
-
-
 def test_remember_reads_standard_input(done):
     text = "Sentence about the ledger. " * 60
     ids = json.loads(done("remember", "-", "--json", stdin=text))["data"]["ids"]

@@ -166,7 +166,6 @@ def remember_text(
     access: Access = OWNER,
     domain: str | None = None,
     tier: PrivacyTier | None = None,
-    valid_at: str | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """Store a text, without its secrets, as pinned memories, in linked parts if it is long; return what was done in words and as data.
 
@@ -179,7 +178,6 @@ def remember_text(
     fields |= {
         "outcome": "positive",
         "is_pinned": True,
-        "valid_at": valid_at,
         "reason": "the user asked to remember it",
         "source": _REMEMBERED,
     }
@@ -190,7 +188,7 @@ def remember_text(
         replaced: list[str] = []
         if len(known) == len(parts):
             action = "restored" if any(one.is_suppressed for one in known) else "known"
-            ids, event = list(map(id_of, known)), _pin_again(store, known, tags, valid_at)
+            ids, event = list(map(id_of, known)), _pin_again(store, known, tags)
         else:
             action, new = "created", [memory.id for memory in store.insert_parts(parts, actor=actor)]
             stays, found = compared(store, new, actor=actor, may=readable(access))
@@ -226,15 +224,12 @@ def _users(reader: Reader) -> Mask:
     return said & ~reader.superseded()
 
 
-def _pin_again(
-    store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str], valid_at: str | None
-) -> int | None:
-    """Pin known memories, with these tags too and the time from which they are true, and restore them if they were forgotten. A fact that is said again as a rule is one."""
+def _pin_again(store: AgentMemoryStore, known: Sequence[AgentMemory], tags: Sequence[str]) -> int | None:
+    """Pin known memories, with these tags too, and restore them if they were forgotten. A fact that is said again as a rule is one."""
 
     def change(memory: AgentMemory, *_: Any) -> dict[str, Any]:
         kept = [tag for tag in memory.tags if tag.casefold() != FACT_TAG]
-        since = {"valid_at": valid_at} if valid_at else {}
-        return {"is_pinned": True, "is_suppressed": False, "tags": united(kept, list(tags)), **since}
+        return {"is_pinned": True, "is_suppressed": False, "tags": united(kept, list(tags))}
 
     return store.curation.change(list(map(id_of, known)), change).event
 

@@ -21,7 +21,6 @@ _project = click.option(
 context = click.option(
     "--context", "--domain", "context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing."
 )
-valid_at = click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.  [default: now]")
 _session = click.option("--session", "session_id", metavar="NAME", help="The session it belongs to.")
 tier = click.option(
     "--tier", "--privacy", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
@@ -45,7 +44,7 @@ def _belonging(command: Callable[..., None]) -> Callable[..., None]:
     "--confidence", type=click.FloatRange(0, 1), default=0.7, show_default=True, help="How certain it is, 0 to 1."
 )
 @click.option("--outcome", type=_OUTCOMES, help="The outcome it reports: failure for something that does not work.")
-@valid_at
+@click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.  [default: now]")
 @click.option("--episode", "episode_id", metavar="ID", help="The episode it was learned from.")
 @pass_settings
 def observe(settings: Settings, /, text: str, episode_id: str | None, **given: Any) -> None:

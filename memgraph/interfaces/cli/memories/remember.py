@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
 from memgraph.interfaces.cli.base.scoping import asked_in_tasks, scoped
-from memgraph.interfaces.cli.memories.agent_input import context, tier, valid_at
+from memgraph.interfaces.cli.memories.agent_input import context, tier
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
 from memgraph.text.cutting import preview
@@ -28,7 +28,6 @@ from memgraph.text.cutting import preview
 @click.option(
     "--fact", is_flag=True, help="Save it as a fact: recalled when it concerns the task, not a standing rule."
 )
-@valid_at
 @context
 @tier
 @pass_settings

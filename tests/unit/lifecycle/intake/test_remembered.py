@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.errors import InvalidInputError
 
 TEXT = "Deploy on Tuesdays only"
 OLD, NEW = "The deploy port is 8080.", "The deploy port is 9090."
@@ -35,17 +34,6 @@ def test_the_same_text_is_one_memory(memory: memgraph.MemGraph) -> None:
     assert (kept.content, kept.tags, kept.is_pinned) == (TEXT, ["ops", "day"], True)
     assert memory.commands.remember(TEXT).data["event"] is None
     assert memory.commands.remember(TEXT, project_id="shop").data["action"] == "created"
-
-
-def test_what_is_true_since_a_day_has_it_also_where_it_was_known(memory: memgraph.MemGraph) -> None:
-    for known, day in ((TEXT, "2025-03-01"), (NEW, "2025-05-01")):
-        memory.commands.remember(known)
-        memory.commands.remember(known, valid_at=day)
-    memory.commands.remember(OLD, valid_at="2025-04-01")
-    since = {one.content: (one.valid_at or "")[:10] for one in memory.store.get_all_memories()}
-    assert since == {TEXT: "2025-03-01", NEW: "2025-05-01"}, "what was true before a known text is replaced by it"
-    with pytest.raises(InvalidInputError, match="valid_at: is in the future"):
-        memory.commands.remember(TEXT, valid_at="2999-01-01")
 
 
 def test_what_was_forgotten_and_is_remembered_again_is_in_force_once(memory: memgraph.MemGraph) -> None:
