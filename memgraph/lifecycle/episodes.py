@@ -256,10 +256,7 @@ def is_of_a_tool(row: Row) -> bool:
 
 
 def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
-    """Return episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice.
-
-    So does a commit that was made again in equal words, picked or rebased.
-    """
+    """Return episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice."""
     readings: dict[tuple[str, str | None], _Reading] = {}
     for row in filter(is_of_a_tool, rows):
         for name in evidence_of(row):
@@ -274,13 +271,13 @@ def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
             same[one.build] = first.build
         else:
             firsts.append(one)
-    return [_renamed(row, same) if is_of_a_tool(row) or row.get("git_commit") else row for row in rows]
+    return [row if same.keys().isdisjoint(evidence_of(row)) else _renamed(row, same) for row in rows]
 
 
 def _renamed(row: Row, same: Mapping[str, str]) -> Row:
-    """Return an episode of a tool with the builds that read its runs first, and a commit with its first build."""
-    if row.get("git_commit"):
-        return {**row, "evidence_build_ids": row.get("evidence_build_ids", [])[:1]}
+    """Return an episode of a tool with the builds that read its runs first."""
+    if not is_of_a_tool(row):
+        return row
     builds = list(dict.fromkeys(same.get(build, build) for build in row.get("evidence_build_ids", ())))
     return {**row, "evidence_build_ids": builds, "build_id": same.get(row.get("build_id", ""), row.get("build_id"))}
 

@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -15,8 +14,6 @@ import pytest
 
 import memgraph
 from memgraph.extraction.llm.extractor import ModelExtractor
-from memgraph.extraction.readers import GitReader
-from memgraph.lifecycle import ingest
 from memgraph.lifecycle import lessons as compressing
 from memgraph.lifecycle import reconcile as reconciling
 from memgraph.lifecycle import run as runner
@@ -31,8 +28,6 @@ from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
 from memgraph.testing import FakeLanguageModel
-from tests.unit.extraction.readers.test_git_readers import Repository
-from tests.unit.lifecycle.intake.test_undone import WHY
 
 Store = Any
 
@@ -137,19 +132,6 @@ class TestLessons:
         for n, content in enumerate(told):
             learn(store, n, content=content, source="git", git_commit=f"{n}" * 40, title="run.py", outcome="positive")
         assert counts(run(store)) == (0, 0, 0, 0)
-
-    def test_a_commit_that_was_picked_or_rebased_states_nothing_again(self, store: Store, tmp_path: Path) -> None:
-        repository = Repository(tmp_path / "shop")
-        cause = "The cache key left out the locale of the customer."
-        fixes = [f"Fix the {what}\n\n{cause} {WHY}" for what in ("prices", "footer", "invoices")]
-        for number, message in enumerate((fixes[0], fixes[0], fixes[0], fixes[1])):
-            repository.commit(message, hours=number * 10)
-        ingest(store, GitReader(repository.path))
-        assert counts(run(store)) == (0, 0, 0, 0)
-        repository.commit(fixes[2], hours=50)
-        ingest(store, GitReader(repository.path))
-        run(store)
-        assert [made.content.partition(",")[0] for made in in_force(store)] == ["Stated in 3 builds"]
 
     def test_the_opposite_is_counted(self, store: Store) -> None:
         learn(store, 1, 2, 3)
