@@ -145,7 +145,7 @@ def test_about_a_number_that_only_merges_name_tells_what_they_bring(run: Run, tm
     assert said.startswith(
         "#8 is an issue or pull request: its number is only in the kept text of 1 merge, on 4 February 2026; by "
     )
-    assert "dddddddddd 2026-02-04 Merge pull request #8 from bob/lid Turn the rim" in said
+    assert "dddddddd 2026-02-04 Merge pull request #8 from bob/lid Turn the rim" in said
     for number, day in ((7, 2), (9, 5)):
         (line, *_) = run("about", f"#{number}").stdout.splitlines()
         assert line == (

@@ -437,7 +437,7 @@ class RecentCommits:
         return self._kept[sha].took_back if sha in self._kept else None
 
     def repeated_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit whose message a merge repeats without changing a file: that which it merges."""
+        """Return the sha of the commit whose message a merge repeats without changing a file: one of those that it merges."""
         subject, body = commit.subject, commit.body
         if commit.files or len(commit.parents) < 2:
             return None
@@ -447,25 +447,30 @@ class RecentCommits:
         else:
             subjects = [subject]
         body = body.strip("\n").rstrip()
+        merged = {sha for sha, _ in self._merged(commit)}  # none is known where a saved log abbreviates the parents
         for sha in filter(None, (self._latest("subject", one) for one in subjects)):
-            if not body or self._kept[sha].body == hash(body):
+            if (not body or self._kept[sha].body == hash(body)) and (sha in merged or not merged):
                 return sha
         return None
 
     def author_of(self, commit: Commit) -> str:
-        """Return who made a commit; of a merge, who made most of what only its other parents bring in, as far as that is kept."""
-        ours, theirs, authors = {*commit.parents[:1]}, {*commit.parents[1:]} & self._kept.keys(), Counter[str]()
+        """Return who made a commit; of a merge, who made most of what it merges, as far as that is kept."""
+        authors = Counter(one.author for _, one in self._merged(commit) if len(one.parents) < 2)
+        return authors.most_common(1)[0][0] if authors else commit.author
+
+    def _merged(self, commit: Commit) -> Iterator[tuple[str, _Kept]]:
+        """Yield the kept commits that only the other parents of a merge bring in, the latest first."""
+        ours, theirs = {*commit.parents[:1]}, {*commit.parents[1:]} & self._kept.keys()
         for sha, one in reversed(self._kept.items()) if theirs else ():  # no commit comes before its parents
             if sha in ours:
                 ours.update(one.parents)
                 theirs.difference_update(one.parents)
             elif sha in theirs:
-                authors[one.author] += len(one.parents) < 2
+                yield sha, one
                 theirs.update(self._kept.keys() & one.parents - ours)
                 theirs.remove(sha)
             if not theirs:
                 break
-        return authors.most_common(1)[0][0] if authors else commit.author
 
     def undoing(self, commit: Commit) -> Undoing | None:
         """Return what `commit` reverts or does again.

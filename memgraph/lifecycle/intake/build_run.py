@@ -541,19 +541,13 @@ class Undone:
 
     def _apply(self, build: BuildRun, task: BuildTask, own: Sequence[_Subject]) -> None:
         commit, project = task.task_id[:_COMMIT_CHARS], build.log.project_id
-        undone = dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back)))
-        for sha in undone:
+        for sha in dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back))):
             for subject in self._of_commit(sha, project):
                 _end(subject, build, task, _REVERTED.format(commit))
                 self._link(build, own, "SUPERSEDES", subject, "the change was reverted")
         for subject in self._of_commit(task.restores, project) if task.restores else ():
             if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
                 subject.change(build, invalid_at=None, invalidation_reason=None)
-        removals = {_REMOVED.format(sha[:_COMMIT_CHARS]) for sha in undone}
-        for path in task.files_changed[:_MOST_PATHS] if undone else ():
-            for subject in self._of_file(path, project):
-                if subject.get("invalidation_reason") in removals:
-                    subject.change(build, invalid_at=None, invalidation_reason=None)
         for subject in self._of_commit(task.mends, project) if task.mends else ():
             self._link(build, own, "RELATED_TO", subject, "corrects that change")
         for subject in self._of_commit(task.repeats, project) if task.repeats else ():

@@ -448,6 +448,12 @@ def test_a_merge_knows_the_commit_whose_message_it_repeats(
         assert change.repeats is None
 
 
+def test_a_merge_repeats_no_commit_that_it_does_not_merge(repository: Repository) -> None:
+    repository.commit("Fix the typo")
+    merged(repository, "Merge pull request #7 from grace/typo\n\nFix the typo", hours=20, change="Name the cart")
+    assert [one.repeats for one in tasks(list(GitReader(repository.path).records(None)))] == [None, None, None]
+
+
 def test_an_empty_commit_that_repeats_a_message_is_kept(repository: Repository, store: AgentMemoryStore) -> None:
     repository.commit("Version 0.17.1")
     repository.git("commit", "-q", "--allow-empty", "-m", "Version 0.17.1", when=START + timedelta(hours=1))

@@ -100,17 +100,6 @@ def test_what_a_change_took_back_is_in_force_again_when_that_change_is_reverted(
     assert states == [[False, True], [True, False], [False, True]]
 
 
-def test_what_a_removal_ended_is_in_force_again_when_the_removal_is_reverted(log: Log, store: Any) -> None:
-    cached = log.commit(CACHE)
-    removed = log.commit("Sell nothing any more", "D\tshop/prices.py")
-    other = log.commit(f"Fix the till\n\nIt rang at night because the clock was wrong. {WHY}", "M\tshop/till.py")
-    log.commit("Close the till", "D\tshop/till.py")
-    log.commit(f"Sell again\n\nThis reverts commit {removed}.", "A\tshop/prices.py", "A\tshop/till.py")
-    made = log.read_into(store)
-
-    assert [made[sha].invalid_at is None for sha in (cached, other)] == [True, False]
-
-
 def test_a_memory_follows_its_file_and_ends_with_it(log: Log, store: Any) -> None:
     cached = log.commit(CACHE)
     log.commit("Move the prices", "R100\tshop/prices.py\tshop/money/prices.py")
