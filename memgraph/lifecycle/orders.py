@@ -254,7 +254,7 @@ def _visible(line: str) -> str:
 
 
 _SHARE = 0.5
-"""Sessions and communities, which can wait, are asked about until so much of the day's budget is used."""
+"""All but failures that returned can wait: it is asked about until so much of the day's budget is used."""
 _SHARE_OF_WAITING = 0.25
 """What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
 FIRST_PARTS = 4
@@ -307,7 +307,7 @@ def _planned(view: View) -> Plan[OrdersResult]:
     subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
     ranked = _ranked(subjects, known)
     lasting = _budget_left(view, known, _SHARE)
-    chosen = [one for place, one in enumerate(ranked) if place < lasting or one.kind != "community"]
+    chosen = [one for place, one in enumerate(ranked) if place < lasting or one.kind == "returned failure"]
     return _plan([(one, view.now) for one in chosen[:left]], candidates=len(ranked))
 
 
@@ -584,6 +584,8 @@ def subjects_of(log: BuildEventLog, asked: Sequence[str] = ()) -> list[Subject]:
     else:
         parts = _parts(informative_events(log, max(sum(map(_cost, essential)), MAX_EXCERPT_CHARS), _cost))
     shares = [sum(map(is_essential, part)) + 1 for part in parts]
+    if shares:
+        shares[-1] = max(shares)  # the end of a session says what holds of it
     return [
         Subject(
             kind="long session",

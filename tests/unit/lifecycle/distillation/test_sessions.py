@@ -219,6 +219,12 @@ def test_all_of_a_very_long_session_is_asked_about_on_the_days_after_too(ingeste
     assert len(after) > 1
 
 
+def test_the_end_of_a_session_is_asked_about_on_its_day(ingested: Any) -> None:
+    orders = ingested([of_failures("long", 250)], distil_orders_a_day=20)
+    first = min(one.requested_at for one in orders)
+    assert "long-t243." in "".join(one.excerpt for one in orders if one.requested_at == first)
+
+
 def test_a_session_that_is_read_last_is_asked_about_on_the_same_day(ingested: Any) -> None:
     for number in range(6):
         orders = ingested([of_failures(f"kiln{number}", 250 - number)], distil_orders_a_day=20)
