@@ -347,11 +347,12 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
         if not places or [] in places:
             missing.append(part)
         spans += [(words[found[0][0]].start, words[found[0][1] - 1].end) for found in places if found]
-    records = _parts((_FRAME if _FRAME.search(source) else _PARAGRAPH).finditer(source), source, spans)
+    of_records = _FRAME if _FRAME.search(source) else _PARAGRAPH
+    records = _parts((found.end() for found in of_records.finditer(source)), source, spans)
     joined = _LIST.sub(
         lambda found: "-" * len(found[0]) if _PROHIBITS.search(_spelled(found["head"])) else found[0], source
     )
-    sentences = tuple(one for one in _parts(_SENTENCE.finditer(joined), source, spans) if not _LABEL.fullmatch(one))
+    sentences = tuple(one for one in _parts(_ends(joined), source, spans) if not _LABEL.fullmatch(one))
     labels = [found.start() for found in _FIELD.finditer(source)]
     ends = (place for first, last in spans for place in (first, last - 1))
     fields = (source[labels[at - 1] :] if (at := bisect_right(labels, place)) else "" for place in ends)
@@ -439,9 +440,19 @@ def _is_slip(written: str, word: str) -> bool:
     return written.isalpha() and word.isalpha() and SequenceMatcher(None, written[:40], word[:40]).ratio() > 0.8
 
 
-def _parts(limits: Iterable[re.Match[str]], text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+def _ends(text: str) -> Iterator[int]:
+    """Yield where sentences end; what is longer than a memory may be is a log, of which each line stands for itself."""
+    first = 0
+    for end in (*(found.end() for found in _SENTENCE.finditer(text)), len(text)):
+        if end - first > MAX_CONTENT_CHARS:
+            yield from (place for place in range(first + 1, end) if text[place - 1] == "\n")
+        yield end
+        first = end
+
+
+def _parts(limits: Iterable[int], text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
     """Return the parts of a text that passages stand in, each once, in their order; what leaves something out before it begins with “…”."""
-    bounds = [0, *(found.end() for found in limits), len(text)]
+    bounds = [0, *limits, len(text)]
     found = {
         at for first, last in spans for at in range(bisect_right(bounds, first) - 1, bisect_right(bounds, last - 1))
     }

@@ -43,6 +43,17 @@ def test_what_is_said_in_other_words_stands_beside_the_whole_sentences_that_are_
     )
 
 
+def test_of_a_log_the_lines_are_kept_that_are_quoted() -> None:
+    log = [f"[12:{number:02d}:00] [INFO] kiln/burner {number}: lit in zone {number}" for number in range(40)]
+    log[20:21] = ["[12:20:00] [ERROR] kiln/fan: stopped at 980 degrees", "[12:20:01] [ERROR] kiln/lid: shut"]
+    said = "The fan gave up at 980 degrees."
+    record = "output: " + "\n ".join(log)
+    assert kept(record, said, "fan: stopped at 980 degrees") == f"“{log[20]}”{NOT_VERIFIED}{said}"
+    assert kept(record, said, "980 degrees", "lid: shut") == f"“{log[20]} {log[21]}”{NOT_VERIFIED}{said}"
+    kept_whole = "lesson: Never do this:\n" + "".join(f"- fire kiln {number}\n" for number in range(60))
+    assert "too long" in " ".join(verified(kept_whole, "Fire kiln 7", "fire kiln 7")[1]), "a list that is forbidden"
+
+
 def test_what_repeats_whole_sentences_stands_alone() -> None:
     for said in ("It does not start again.", "the lid was shut", "The lid was shut. It does not start again"):
         repeated = kept(LESSON, said, "start again", "The lid was shut")
