@@ -351,7 +351,7 @@ class TestSavedLogs:
         said = history.read().output
 
         assert re.search(
-            r"commit [0-9a-f]{12}: its date “.+ ago” cannot be read: save `git log --name-status --date=iso`", said
+            r"commit [0-9a-f]{8}: its date “.+ ago” cannot be read: save `git log --name-status --date=iso`", said
         )
 
 
