@@ -43,7 +43,7 @@ def about(settings: Settings, name: str, project: str | None) -> None:
     if not name.strip():
         raise Refused("the name is empty: name a file, a test, a person, a release, an issue or a commit")
     found = {}
-    with opened(settings) as memory:
+    with opened(settings, reads=True) as memory:
         reader = memory.store.reader
         for one, runs in _projects(memory, project).items():
             rules = rules_of(records_of(reader, one, runs))
@@ -109,7 +109,7 @@ def learning(settings: Settings, project: str | None, *, check: bool) -> None:
     from memgraph.lifecycle.counting.counting import check as checked
     from memgraph.lifecycle.counting.kept import records_of, rules_of
 
-    with opened(settings) as memory:
+    with opened(settings, reads=True) as memory:
         records = records_of(memory.store.reader, *_project(memory, project))
     if not check:
         rules = rules_of(records)
