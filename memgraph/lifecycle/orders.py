@@ -254,7 +254,7 @@ def _visible(line: str) -> str:
 
 
 _SHARE = 0.5
-"""All but failures that returned can wait: it is asked about until so much of the day's budget is used."""
+"""What can wait, all but failures that returned, is asked about until so much of the day's budget is used."""
 _SHARE_OF_WAITING = 0.25
 """What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
 FIRST_PARTS = 4

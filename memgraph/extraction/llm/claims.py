@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -442,12 +443,10 @@ def _is_slip(written: str, word: str) -> bool:
 
 def _ends(text: str) -> Iterator[int]:
     """Yield where sentences end; what is longer than a memory may be is a log, of which each line stands for itself."""
-    first = 0
-    for end in (*(found.end() for found in _SENTENCE.finditer(text)), len(text)):
+    for first, end in pairwise([0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]):
         if end - first > MAX_CONTENT_CHARS:
             yield from (place for place in range(first + 1, end) if text[place - 1] == "\n")
         yield end
-        first = end
 
 
 def _parts(limits: Iterable[int], text: str, spans: Iterable[tuple[int, int]]) -> list[str]:

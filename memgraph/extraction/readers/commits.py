@@ -405,19 +405,23 @@ class RecentCommits:
         self._undone: dict[str, str] = {}
         """The commits that reverted others, by those."""
 
-    def add(self, commit: Commit) -> None:
-        """Record a commit as the latest."""
+    def read(self, commit: Commit) -> _Kept:
+        """Return what is kept of a commit, which follows those that are."""
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
         took_back = None if undoing else self.reversed_by(commit)
         made = commit.author, frozenset(commit.parents), subject, bare(subject), hash(commit.body), commit.change()
-        self._kept[commit.sha] = kept = _Kept(*made, commit.when, undoing, took_back)
-        if undoing and undoing.origin:
+        return _Kept(*made, commit.when, undoing, took_back)
+
+    def add(self, sha: str, kept: _Kept) -> None:
+        """Record a commit as the latest."""
+        self._kept[sha] = kept
+        if (undoing := kept.undoing) and undoing.origin:
             if undoing.is_again:
                 self._undone.pop(undoing.origin, None)
             else:
-                self._undone[undoing.origin] = commit.sha
-        self._found.update(dict.fromkeys(kept.keys, commit.sha))
+                self._undone[undoing.origin] = sha
+        self._found.update(dict.fromkeys(kept.keys, sha))
         if len(self._kept) > self._limit:
             oldest = next(iter(self._kept))
             for key in self._kept.pop(oldest).keys:
@@ -447,11 +451,10 @@ class RecentCommits:
         else:
             subjects = [subject]
         body = body.strip("\n").rstrip()
-        merged = {sha for sha, _ in self._merged(commit)}  # none is known where a saved log abbreviates the parents
-        for sha in filter(None, (self._latest("subject", one) for one in subjects)):
-            if (not body or self._kept[sha].body == hash(body)) and (sha in merged or not merged):
-                return sha
-        return None
+        alike = [sha for one in subjects if (sha := self._latest("subject", one))]
+        found = [sha for sha in alike if not body or self._kept[sha].body == hash(body)]
+        merged = [sha for sha, _ in self._merged(commit)] if found else []
+        return next((sha for sha in found if sha in merged or not merged), None)  # a saved log abbreviates the parents
 
     def author_of(self, commit: Commit) -> str:
         """Return who made a commit; of a merge, who made most of what it merges, as far as that is kept."""
@@ -665,8 +668,9 @@ def _record(
     times = sorted(commit.when for commit in group)
     try:
         for commit in group:
-            tasks.append(_task(commit, recent, repositories))
-            recent.add(commit)
+            kept = recent.read(commit)
+            tasks.append(_task(commit, kept, recent, repositories))
+            recent.add(commit.sha, kept)
         build = BuildEventLog(
             build_id=f"git-{group[0].sha[:12]}",
             project_id=project_id,
@@ -681,13 +685,11 @@ def _record(
     return SourceRecord(build, cursor, len(group))
 
 
-def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) -> BuildTask:
-    undoing = recent.undoing(commit)
+def _task(commit: Commit, kept: _Kept, recent: RecentCommits, repositories: Collection[str]) -> BuildTask:
+    undoing, taken_back, restored = kept.undoing, kept.took_back, None
     again = undoing is not None and undoing.is_again
-    mended = taken_back = restored = None
-    if undoing is None:
-        mended, taken_back = recent.mended_by(commit), recent.reversed_by(commit)
-    else:  # a change that itself took back another
+    mended = None if undoing else recent.mended_by(commit)
+    if undoing:  # a change that itself took back another
         by_it = recent.taken_back_by(undoing.origin)
         taken_back = by_it if again else undoing.origin if undoing.origin != undoing.commit else None
         restored = undoing.origin if again else by_it

@@ -297,7 +297,7 @@ class GitReader:
             earlier = list(_parsed(_tokens(output), people))
         for commit in reversed(earlier):
             if isinstance(commit, Commit):
-                recent.add(commit)
+                recent.add(commit.sha, recent.read(commit))
 
     @cached_property
     def _top(self) -> Path:
@@ -490,7 +490,7 @@ class SavedGitLogReader(FileReader):
         recent = RecentCommits()
         for one in saved[max(0, done - RECENT_COMMITS) : done]:
             if isinstance(earlier := one.commit(people), Commit):
-                recent.add(earlier)
+                recent.add(earlier.sha, recent.read(earlier))
         commits = ((one.commit(people), f"{one.sha}@{index}") for index, one in enumerate(saved[done:], start=done))
         yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
 
