@@ -24,7 +24,7 @@ MODULES = {
 MAX_LINES = 900
 ROOM_LINES = {
     "diagnostics": 1_000,
-    "disk": 730,
+    "disk": 720,
     "embedding": 680,
     "extraction": 8_130,
     "facade": 880,
@@ -33,12 +33,12 @@ ROOM_LINES = {
     "health": 810,
     "index": 1_550,
     "interfaces": 19_290,
-    "journal": 4_170,
+    "journal": 4_180,
     "lifecycle": 9_830,
     "memgraph": 3_530,
     "model": 5_490,
     "retrieval": 4_740,
-    "store": 11_430,
+    "store": 11_440,
     "tasks": 3_230,
     "text": 570,
     "viz": 2_830,

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from memgraph.errors import DiskFullError, GraphError, StorageError
 
+READ_ONLY = "the store is read-only; give this user write access to it, or use a copy of it"
 _NO_FILE = {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}
 """Error numbers of opening a link, a directory or a pipe for writing."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -173,17 +174,12 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def refused_writes(*paths: Path) -> str | None:
-    """Return a message that names the first of these paths that exists and may not be written, and why; None if there is none."""
+    """Return the message for the first of these paths that exists and may not be written; None if there is none."""
     for path in paths:
         if os.access(path, os.F_OK) and not os.access(path, os.W_OK):
             is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
-            return f"{path}: {os.strerror(errno.EROFS if is_read_only else errno.EACCES)}"
+            return f"{path}: {os.strerror(errno.EROFS if is_read_only else errno.EACCES)}: {READ_ONLY}"
     return None
-
-
-def read_only_message(refused: str) -> str:
-    """Return the error message for a store that may not be written, given the message of `refused_writes`."""
-    return f"{refused}: the store is read-only; give this user write access to it, or use a copy of it"
 
 
 def free_bytes(path: Path) -> int:

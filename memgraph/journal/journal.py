@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from memgraph.disk.files import read_only_message
 from memgraph.disk.seal import Seal, SealKey
 from memgraph.errors import (
     DamagedJournalError,
@@ -664,7 +663,7 @@ class Journal:
         if self._ring is None:
             _ = self.signing_key
         if refused := self.refused_writes():
-            raise ReadOnlyError(read_only_message(refused))
+            raise ReadOnlyError(refused)
         self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:

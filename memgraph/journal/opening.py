@@ -12,7 +12,7 @@ from uuid import uuid4
 import orjson
 
 from memgraph.config import Server
-from memgraph.disk.files import make_private_folder, refused_writes
+from memgraph.disk.files import READ_ONLY, make_private_folder, refused_writes
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import legacy
@@ -173,7 +173,7 @@ def temporary(home: Path, why: str) -> SQLite:
         parent = Path(gettempdir())
         remove_abandoned(parent, MOVED_COPY)
         folder = TemporaryFolder(parent, MOVED_COPY)
-        return SQLite(folder.path / FILE, refused=f"{home}: {why}", keeps=folder)
+        return SQLite(folder.path / FILE, refused=f"{home}: {why}: {READ_ONLY}", keeps=folder)
     except OSError as error:
         raise StorageError(
             f"is read-only, and its journal cannot be copied: {error.strerror}; set TMPDIR to a directory with free space",

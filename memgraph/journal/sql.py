@@ -17,7 +17,7 @@ from typing import Any
 
 from memgraph import assets
 from memgraph.config import ADDRESS, Server
-from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
+from memgraph.disk.files import READ_ONLY, make_private_file, make_private_folder, refused_writes
 from memgraph.disk.lock import FORKED, Lock, writer_lock
 from memgraph.errors import (
     BusyError,
@@ -240,7 +240,7 @@ class Database(ABC):
                     connection.depth -= 1
                 return
             if self.refused:
-                raise ReadOnlyError(read_only_message(self.refused))
+                raise ReadOnlyError(self.refused)
             self._begin_on(connection, is_writing=True, timeout_s=timeout_s)
             connection.depth, connection.is_writing = 1, True
             try:
@@ -551,7 +551,7 @@ class SQLite(Database):
         if is_full(error):
             return FullDatabaseError(self.path, error)
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-            return ReadOnlyError(read_only_message(f"{self.path} may not be written"))
+            return ReadOnlyError(f"{self.path} may not be written: {READ_ONLY}")
         is_damage = any(one in str(error) for one in ("Could not decode", "no such table", "integer overflow"))
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or is_damage:
             return self._damaged(error)
@@ -621,7 +621,12 @@ class Postgres(Database):
             "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
         ).fetchone()
         if is_standby or is_fixed:
-            self.refused = f"{self.path} is {'a standby, which may only be read' if is_standby else 'read-only'}"
+            is_what = (
+                "is a standby, which may only be read: write to its primary"
+                if is_standby
+                else f"may not be written: {READ_ONLY}"
+            )
+            self.refused = f"{self.path} {is_what}"
         version = self._version(raw)
         if version is None and creates and self.refused is None:
             with raw.transaction():
@@ -687,7 +692,7 @@ class Postgres(Database):
         if isinstance(error, vendor.errors.LockNotAvailable):
             return BusyError("the database", pid=None, timeout_s=timeout_s)
         if isinstance(error, vendor.errors.ReadOnlySqlTransaction | vendor.errors.InsufficientPrivilege):
-            return ReadOnlyError(read_only_message(f"{self.path}: {_first_line(error)}"))
+            return ReadOnlyError(f"{self.path}: {_first_line(error)}: {READ_ONLY}")
         if isinstance(error, vendor.IntegrityError):
             return ConflictError(f"refuses a row: {_first_line(error)}", path=self.path)
         if isinstance(error, vendor.errors.DiskFull):

@@ -152,12 +152,9 @@ class DeletedSources:
     def _read_on(self) -> bool:
         """Take the events since the last question into account; return whether any of them matters."""
         journal = self._journal
-        events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
+        events: Iterable[Event] = journal.events_after(self._seq) if self._is_read else ()
         if not self._is_read:
-            is_new = any(isinstance(event.payload, _REMOVING) for event in events)
-            removing = () if self._seq else journal.lines_of(*(kind.TYPE for kind in _REMOVING))
-            self._is_read = is_new or next(iter(removing), None) is not None
-            events = ()
+            self._is_read = any(True for _ in journal.lines_of(*(kind.TYPE for kind in _REMOVING)))
             if self._is_read:
                 about = journal.events_of(*_ABOUT_DERIVATION)
                 linking = journal.events_of(*_BY_RELATION, holding=_DERIVED_FROM.encode())

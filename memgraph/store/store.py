@@ -10,7 +10,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.diagnostics.reports import RecallWatch
-from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError, MemGraphError, StorageError
 from memgraph.extraction.annotate import RuleAnnotator
@@ -198,7 +197,7 @@ class AgentMemoryStore:
                 now=lambda: max(time(), journal.tail.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
-                refused=read_only_message(place.refused) if place.copy else "",
+                refused=place.refused if place.copy else "",
             )
 
         self._open_parts, self._opening = open_parts, RLock()
@@ -273,11 +272,17 @@ class AgentMemoryStore:
         return self._now()
 
     def commit(
-        self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
+        self,
+        write_scope: WriteScope,
+        events: Sequence[Write],
+        *,
+        task_id: str | None = None,
+        actor: Actor = "agent",
+        embeds: bool = True,
     ) -> list[Event]:
         """Commit events in one write scope: payloads, pairs of a payload and its vector, or memories to add.
 
-        Scope ``none`` writes nothing.
+        Scope ``none`` writes nothing. Unless the commit embeds the memories without a vector, `embed_awaiting` does.
 
         Raises
         ------
@@ -288,7 +293,8 @@ class AgentMemoryStore:
         """
         check_commit(write_scope, events, task_id=task_id, actor=actor)
         return self._carry_out(
-            lambda: self._writer.commit(write_scope, events, task_id=task_id, actor=actor), is_repeatable=True
+            lambda: self._writer.commit(write_scope, events, task_id=task_id, actor=actor, embeds=embeds),
+            is_repeatable=True,
         )
 
     @contextmanager

@@ -107,3 +107,15 @@ def test_nothing_can_be_created_on_a_full_disk(small_disk: Path, nursery: Any) -
     assert "FullDatabaseError" in child.errors(), child.errors()
     (small_disk / "ballast").unlink()
     nursery.run("survey", folder)
+
+
+def test_a_store_that_is_opened_on_a_full_disk_asks_for_space_alone(template: Any, small_disk: Path) -> None:
+    scene = template.copy(small_disk / "scene")
+    free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+    (small_disk / "ballast").write_bytes(bytes(free))
+    with scene.open() as store, pytest.raises(memgraph.MemGraphError, match="free some disk space") as refused:
+        store.insert_memory({"type": "episodic", "content": "no room for this"})
+    assert "write access" not in str(refused.value)
+    (small_disk / "ballast").unlink()
+    with scene.open() as store:
+        store.insert_memory({"type": "episodic", "content": "with room again"})

@@ -126,6 +126,7 @@ class ConsolidationPipeline:
         *,
         also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
         known: tuple[str, Mapping[str, str], Mapping[str, str]] = ("", {}, {}),
+        embeds: bool = True,
     ) -> list[ConsolidationResult]:
         """Consolidate several logs in one commit, embedding all their memories together.
 
@@ -138,6 +139,8 @@ class ConsolidationPipeline:
             Given the results, returns further events for the same commit, such as a reader's cursor.
         known : (str, mapping, mapping), optional
             A project, the first release of its commits, and whom names mean by now: memories that lack theirs get it.
+        embeds : bool
+            Whether to embed. Otherwise equal texts alone are duplicates, and `embed_awaiting` is left to the caller.
         """
         checked(Callback, also, "also")
         known, store = checked(tuple[str, Mapping[str, str], Mapping[str, str]], known, "known"), self._store
@@ -153,7 +156,8 @@ class ConsolidationPipeline:
             else:
                 self._extract(build, failures)
         embedder = self._embedder
-        self._embed(fresh, embedder, limit)
+        if embeds:
+            self._embed(fresh, embedder, limit)
         with store.exclusive():  # new and duplicate must still be valid at the commit
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             pending, failures = Pending(store), Failures(store)
@@ -172,7 +176,7 @@ class ConsolidationPipeline:
                 if by and by.is_decided and not by.is_known:
                     writes.append(by.event(store.now()))
             results = [build.result(store.now()) for build in builds]
-            store.commit("global", [*writes, *(also(results) if also else ())])
+            store.commit("global", [*writes, *(also(results) if also else ())], embeds=embeds)
             compared(store, new)
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results

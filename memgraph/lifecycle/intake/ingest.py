@@ -96,6 +96,7 @@ class _Run:
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         own = (one for one in store.reader.every_record("Source") if one["project_id"] == reader.project_id)
         self._is_alone = sum(one["kind"].startswith("git") for one in own) < 2
+        self._embeds = not reader.kind.startswith("git")  # thousands of commits are found by words within seconds
         self._started = time.monotonic()
         self._reasons, self._notices, self._counts = Counter[str](), Counter[str](), Counter[str]()
         self._kept = self.read = 0
@@ -143,7 +144,7 @@ class _Run:
         logs, known = [log for _, log in built], (self._reader.project_id, releases, people)
         is_left = True
         while is_left:
-            results = self._pipeline.consolidate_all(logs, also=cursor_event, known=known)
+            results = self._pipeline.consolidate_all(logs, also=cursor_event, known=known, embeds=self._embeds)
             is_left = not all(result.complete for result in results)
         self._kept += len(kept)
         self.cursor = cursor

@@ -198,13 +198,14 @@ class Writer:
         task_id: str | None = None,
         actor: Actor = "agent",
         made_by: Embedder | None = None,
+        embeds: bool = True,
     ) -> list[Event]:
         """Commit events in one write scope; `made_by` is the embedder of the given vectors."""
         if write_scope == "none" or not writes:
             return []
         made_by = made_by or self.embedder
         memories = [write for write in writes if isinstance(write, AgentMemory)]
-        whole = iter(self._completed(memories))
+        whole = iter(self._completed(memories, embeds=embeds))
         completed = [next(whole) if isinstance(write, AgentMemory) else self._clean(write) for write in writes]
         with self._projector.writing():
             return self.append(
@@ -357,12 +358,14 @@ class Writer:
         return vectors
 
     def _completed(
-        self, memories: Sequence[AgentMemory], *, annotate: bool = True, are_one: bool = False
+        self, memories: Sequence[AgentMemory], *, annotate: bool = True, are_one: bool = False, embeds: bool = True
     ) -> list[AgentMemory]:
         """Redact secrets, classify, annotate and embed: all steps that need no lock."""
         memories = self.tiers.classified([self.without_secrets(memory) for memory in memories], are_one=are_one)
         if annotate:
             memories = [annotated(memory, self._annotator) for memory in memories]
+        if not embeds:
+            return memories
         vectors = self.vectors_for(memories)
         return [
             memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})

@@ -61,6 +61,15 @@ def test_a_commit_that_states_nothing_is_kept_and_found_and_is_no_memory(store: 
     assert store.awaiting_vectors() == 0
 
 
+def test_a_history_is_kept_before_any_of_it_is_embedded(store: Any, embedder: Any, history: Write) -> None:
+    seen: list[tuple[int, int]] = []
+    log = history((WHY, ["M\tp.py"]), *((one, ["M\tp.py"]) for one in PLAIN))
+    ingest(store, SavedGitLogReader(log), progress=lambda *_: seen.append((len(records(store)), len(embedder.calls))))
+    assert seen[0] == (len(PLAIN), 0)
+    assert embedder.calls
+    assert store.awaiting_vectors() == 0
+
+
 def test_a_second_run_keeps_nothing_twice(store: Any, history: Write) -> None:
     path = history(*((one, ["M\tp.py"]) for one in PLAIN))
     ingest(store, SavedGitLogReader(path))
