@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import count, groupby
 from typing import Any, TypeVar
 from uuid import UUID, uuid5
@@ -566,10 +566,11 @@ class Tiers:
     def classified(self, memories: Sequence[AgentMemory], *, are_one: bool = False) -> list[AgentMemory]:
         """Return memories with their tiers, unless they were given one; with `are_one`, the texts of all decide for each."""
         whole = "\n".join(map(text_of, memories)) if are_one else None
+        found_in = cache(inferred)  # once in the whole text, not once for each part
         found = [
             memory
             if "privacy_tier" in memory.model_fields_set
-            else self.raised(memory, inferred(memory.domain, text_of(memory) if whole is None else whole))
+            else self.raised(memory, found_in(memory.domain, text_of(memory) if whole is None else whole))
             for memory in memories
         ]
         for memory in found:

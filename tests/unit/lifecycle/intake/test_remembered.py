@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
 import memgraph
+from tests.growth import assert_grows_linearly
 
 TEXT = "Deploy on Tuesdays only"
 OLD, NEW = "The deploy port is 8080.", "The deploy port is 9090."
@@ -92,3 +94,8 @@ def test_what_an_agent_saves_restores_nothing_that_the_user_forgot(memory: memgr
     memory.commands.forget(TEXT)
     assert memory.commands.remember(TEXT, agent="agent").data["action"] == "created"
     assert memory.store.get_memory(one).is_suppressed
+
+
+def test_a_text_costs_in_proportion_to_its_length(open_store: Callable[..., Any]) -> None:
+    stores = (memgraph.MemGraph(open_store(f"store {number}")) for number in count())
+    assert_grows_linearly(lambda size: next(stores).remember("a" * size), 800_000)
