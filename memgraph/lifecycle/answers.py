@@ -34,9 +34,9 @@ _ASKED_ABOUT = "the work order was about it"
 
 
 class Answer(Model):
-    """An answer: statements about the excerpt (claims, each checked by itself), and of a contradiction the verdict."""
+    """An answer: statements about the excerpt (claims, each checked by itself), or of a contradiction the verdict."""
 
-    statements: Annotated[list[Any], Field(max_length=MAX_STATEMENTS)]
+    statements: Annotated[list[Any], Field(max_length=MAX_STATEMENTS)] = Field(default_factory=list)
     verdict: Verdict | None = None
 
     @field_validator("verdict", mode="before")
@@ -143,6 +143,8 @@ def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
     """Return the statements that the excerpt supports, and what is wrong with the others; refuse an answer without any to accept."""
     if answer.verdict is not None and order.kind != "contradiction":
         raise InvalidInputError("is only for a work order about a contradiction", field="verdict", value=answer.verdict)
+    if answer.model_fields_set.isdisjoint({"statements", *(["verdict"] if order.kind == "contradiction" else [])}):
+        raise InvalidInputError("is missing", field="statements")
     accepted: list[Claim] = []
     problems: list[str] = []
     for place, statement in enumerate(answer.statements):

@@ -390,9 +390,15 @@ _LEAST_ID_CHARS = 4
 _INSTRUCTIONS = """\
 {question}
 
-Reply with JSON: {{"statements": [...]{verdict}}}, at most {most} statements, the most useful first; an empty list if nothing is worth keeping.
+Reply with JSON: {{"statements": [...]}}, at most {most} statements, the most useful first; an empty list if nothing is worth keeping.
 Each statement has:
 {fields}
+
+{data}"""
+_INSTRUCTIONS_OF_A_VERDICT = """\
+{question}
+
+Reply with JSON: {{"verdict": "both hold", "older holds", "newer holds", or "" if it cannot be told}}.
 
 {data}"""
 
@@ -437,22 +443,23 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
 def sheet_of(order: WorkOrder) -> WorkSheet:
     """Return a work order with the instructions, the fenced excerpt and the schema of an answer."""
     fence, fenced_excerpt = fenced(order.excerpt)
-    statements = {"type": "array", "items": claim_schema(required=REQUIRED), "maxItems": MAX_STATEMENTS}
-    properties: dict[str, object] = {"statements": statements}
-    verdict = ""
-    if order.kind == "contradiction":
-        verdict = ', "verdict": "both hold", "older holds", "newer holds" or ""'
-        properties["verdict"] = {"type": "string", "enum": ["both hold", "older holds", "newer holds", ""]}
+    said = {"question": order.question, "data": DATA.format(fence=fence)}
+    properties: dict[str, object]
+    if order.kind == "contradiction":  # its statements are memories already
+        properties = {"verdict": {"type": "string", "enum": ["both hold", "older holds", "newer holds", ""]}}
+        instructions = _INSTRUCTIONS_OF_A_VERDICT.format(**said)
+    else:
+        items = claim_schema(required=REQUIRED)
+        properties = {"statements": {"type": "array", "items": items, "maxItems": MAX_STATEMENTS}}
+        instructions = _INSTRUCTIONS.format(**said, most=MAX_STATEMENTS, fields=FIELDS)
     return WorkSheet(
         order=order,
-        instructions=_INSTRUCTIONS.format(
-            question=order.question, verdict=verdict, most=MAX_STATEMENTS, fields=FIELDS, data=DATA.format(fence=fence)
-        ),
+        instructions=instructions,
         fenced_excerpt=fenced_excerpt,
         reply_schema={
             "type": "object",
             "properties": properties,
-            "required": ["statements"],
+            "required": list(properties),
             "additionalProperties": False,
         },
         limits={
