@@ -174,7 +174,7 @@ def terminal(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.Mon
     (folder / "trials").mkdir()
     (folder / "alfworld_trial_0.json").rename(folder / "trials" / "alfworld_trial_0.json")
     shutil.copytree(folder / "transcripts", isolated_environment / ".claude" / "projects" / "shop")
-    (folder / "answer.json").write_text('{"statements": [], "verdict": "newer holds"}', "utf-8")
+    (folder / "answer.json").write_text('{"verdict": "newer holds"}', "utf-8")
     changes = {
         "import_csv.py": "Fix the CSV import\n\nThe header was lost because of a byte order mark.",
         "repair.py": "Fix the repair of a damaged journal\n\nIt was cut before its last whole line because the line had no end.",

@@ -390,6 +390,15 @@ class TestVerdicts:
         assert gone == [replaced == 0, replaced == 1]
         assert answer(store, order, {"statements": [], "verdict": "both hold"}).already_answered
 
+    def test_it_is_all_that_is_asked_for(self, store: Any, sides: Any) -> None:
+        [order] = work_orders(store)
+        sheet = sheet_of(order)
+        assert list(sheet.reply_schema["properties"]) == ["verdict", "numbers"]
+        assert len(sheet.prompt) < 1_800
+        with pytest.raises(InvalidInputError, match="statements"):
+            answer(store, order, {})
+        assert answer(store, order, {"verdict": "newer holds"}).decision
+
     @pytest.mark.parametrize("verdict", ["newer holds", "both hold"])
     def test_it_is_given_once_also_if_statements_are_corrected(self, store: Any, sides: Any, verdict: str) -> None:
         [order] = work_orders(store)
