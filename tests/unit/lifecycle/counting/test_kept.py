@@ -64,6 +64,15 @@ def test_a_rule_is_made_with_its_evidence_and_brought_up_to_date(store: Store, h
     assert store.digest() == digest
 
 
+def test_the_fifty_most_confident_rules_of_what_changes_together_are_kept(store: Store, tmp_path: Path) -> None:
+    pairs = [[f"cup{number}.py", f"jug{number}.py"] for number in range(40)]
+    read(store, tmp_path, pairs * 6 + [PAIR] * 30)
+    count_records(store)
+    rules = [one.pattern for one in store.query_by_type("semantic") if one.category == "changes together"]
+    assert len(rules) == 50 < 2 * len(pairs)
+    assert {"cup.py", "test_cup.py"} <= set(kept(store))
+
+
 @pytest.mark.embedded
 def test_rules_of_one_kind_have_one_reason(store: Store, tmp_path: Path) -> None:
     read(store, tmp_path, [PAIR] * 6 + [["jug.py", "test_jug.py"]] * 9)
