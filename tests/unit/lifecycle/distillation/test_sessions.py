@@ -197,6 +197,17 @@ def test_a_long_session_is_asked_about_in_several_orders_instead_of_being_cut(in
     assert len({order.id for order in orders}) == len(orders)
 
 
+def test_what_explains_an_edit_or_a_failure_is_asked_about_in_a_session_that_does_not_fit(ingested: Any) -> None:
+    log = session("long", 150)
+    for number, task in enumerate(log["tasks"]):
+        task |= {"reasoning": f"Now let me look at pot {number}.", "output": "clay " * 60}
+    log["tasks"][90]["reasoning"] = "The lid caches the heat; so the fix goes into the fan. Let me read it:"
+    log["tasks"][92] |= {"reasoning": "Now the fan:", "files_changed": ["fan.py"]}
+    orders = ingested([log])
+    assert "reasoning: The lid caches the heat; so the fix goes into the fan." in "".join(one.excerpt for one in orders)
+    assert sum(len(one.excerpt) for one in orders) <= 8_000
+
+
 def of_failures(name: str, events: int) -> dict[str, Any]:
     """Return a session of which all matters."""
     log = session(name, events)
