@@ -310,3 +310,47 @@ def test_what_is_answered_belongs_to_the_session(ingested: Any, open_store: Any)
     [kept] = memory.store.read_memories(result.new_memory_ids)
     assert (kept.build_id, kept.evidence_build_ids, kept.source_event_ids) == ("long", ["long"], ["long"])
     assert memory.recall("how long should the answers be", project="shop").memories[0].id == kept.id
+
+
+RULE = "never paint the pier green. The boats hide behind it."
+HATES = "What the kiln hates is green pots."
+
+
+@pytest.fixture
+def answered(open_store: Any, tmp_path: Path) -> Any:
+    """Answer the order about a session of which a rule was kept; return the memory, the id of the rule and the result."""
+
+    def answer(said: str, quoted: str, **fields: Any) -> Any:
+        log = session("long", 40, user_interventions=[turn(1, RULE), turn(2, HATES)], source="transcript")
+        path = tmp_path / "session.jsonl"
+        path.write_text(json.dumps(log))
+        memory = MemGraph(open_store())
+        memory.ingest(BuildLogReader(path, project_id="shop"))
+        [rule], [order] = memory.store.get_all_memories(), memory.distillation.list()
+        given = {"type": "semantic", "content": said, "outcome": "neutral", "confidence": 0.9, "evidence": [quoted]}
+        return memory, rule.id, memory.distillation.answer(order.id, {"statements": [given | fields]})
+
+    return answer
+
+
+@pytest.mark.parametrize("said", ["Never paint the pier green.", "The user wants the pier in any colour but green."])
+@pytest.mark.parametrize("is_rule", [True, False])
+def test_an_answer_that_quotes_a_kept_rule_adds_to_it(answered: Any, said: str, is_rule: bool) -> None:
+    memory, rule, result = answered(said, "never paint the pier green.", is_rule=is_rule, cues=["colour of a pier"])
+    assert (result.new_memory_ids, result.merged_memory_ids) == ([], [rule])
+    [kept] = memory.store.get_all_memories()
+    assert (kept.content, kept.cues) == ("Instruction by the user: Never paint the pier green.", ["colour of a pier"])
+
+
+def test_an_answer_that_quotes_more_than_a_kept_rule_is_supported_by_it(answered: Any) -> None:
+    memory, rule, result = answered("Never paint it green: the boats hide behind it.", RULE, is_rule=True)
+    [more] = memory.store.read_memories(result.new_memory_ids)
+    assert more.supporting_memory_ids == [rule]
+    memory.store.suppress(rule)
+    assert [one.memory.id for one in memory.search_memories("paint the pier") if one.memory.id == more.id] == []
+
+
+def test_an_answer_that_quotes_something_else_stands_by_itself(answered: Any) -> None:
+    memory, _, result = answered("The kiln hates green.", HATES, is_rule=True)
+    [other] = memory.store.read_memories(result.new_memory_ids)
+    assert (other.supporting_memory_ids, result.merged_memory_ids) == ([], [])
