@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInputError, UnsupportedClaimError
 from memgraph.extraction.llm.claims import Claim, evidence_in
 from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
+from memgraph.lifecycle.contradictions.resolution import dismissal, refuted, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
 from memgraph.lifecycle.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order, text_shown
@@ -293,11 +293,12 @@ def _decision(
     if verdict == "both hold":
         return [*dismissal(store, newer, older, reason=reason)], None
     keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
-    (replaced,) = store.read_memories([gone])
+    kept, replaced = store.read_memories([keep, gone])
     if TRUST.index(trust_class) > TRUST.index(replaced.trust_class):
         raise InvalidInputError(
             f"would replace a memory of trust class {replaced.trust_class}; decide with `memgraph contradictions resolve`",
             field="verdict",
             value=verdict,
         )
-    return [replacement(store, keep=keep, gone=gone, reason=reason)], gone
+    records = refuted(store.reader, replaced, kept, reason, store.now())
+    return [replacement(store, keep=keep, gone=gone, reason=reason), *records], gone
