@@ -102,9 +102,7 @@ def linked(
     return MemoryLinked(relation=relation, **ends, score=conflict.score, reason=conflict.noted, created_at=now)
 
 
-def refuted(
-    reader: Reader, older: StoredMemory, newer: StoredMemory, reason: str, now: str
-) -> list[MemoryLinked]:
+def refuted(reader: Reader, older: StoredMemory, newer: StoredMemory, reason: str, now: str) -> list[MemoryLinked]:
     """Return the links from a memory that replaces another one to the earlier records that say what that one states.
 
     It supersedes those that say nothing else, and contradicts the others, so that they are shown as older.
