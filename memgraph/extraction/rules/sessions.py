@@ -34,7 +34,7 @@ from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
 from memgraph.text.cutting import cut, split_text, whole_sentences
-from memgraph.text.sentences import ended
+from memgraph.text.sentences import ended, split_sentences
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
@@ -140,12 +140,12 @@ _NAME = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
 def explanations(tasks: Sequence[BuildTask]) -> set[str]:
     """Return the ids of the steps before which the agent explains: what it said last before an edit, or at once after a failure.
 
-    What it only announces explains nothing: a sentence that ends with a colon, or hardly a word.
+    The last sentence of a text announces the step; what stands before it explains, unless it is hardly a word.
     """
     found, said = set[str](), BuildTask(task_id="-", agent_name="-", description="-", outcome="success")
     for before, task in pairwise((said, *tasks)):
-        told = "".join(one for one in sentences(task.reasoning) if not one.endswith(":"))
-        if len(told) >= _LEAST_EXPLAINED_CHARS and task.reasoning != said.reasoning:
+        *told, _ = split_sentences(task.reasoning.strip(), "claim")
+        if len("".join(told)) >= _LEAST_EXPLAINED_CHARS and task.reasoning != said.reasoning:
             said = task
             found.update([task.task_id] if before.outcome == "failure" else ())
         if task.files_changed and said.reasoning:

@@ -353,10 +353,14 @@ def test_a_short_explanation_before_an_edit_or_after_a_failure_is_a_record(store
         "t0": "Let me look at the kiln.",
         "t1": "The lid caches the heat; so the fix goes into the fan. Let me read it:",
         "t2": "Now the fan:",
-        "t3": "The hinge is of tin, which bends at 900 degrees.",
-        "t4": "I list the pots in the hall once more, and count them.",
+        "t3": "The hinge is of tin, which bends at 900 degrees. I look for another.",
+        "t4": "Now I write all of the hinges into the list of the hall.",
+        "t5": "I list the pots in the hall once more, and count them. Then I list the lids.",
     }
-    more: dict[str, dict[str, Any]] = {"t2": {"outcome": "failure", "files_changed": ["fan.py"]}}
+    more: dict[str, dict[str, Any]] = {
+        "t2": {"outcome": "failure", "files_changed": ["fan.py"]},
+        "t4": {"files_changed": ["hall.py"]},
+    }
     tasks = [
         {"task_id": key, "agent_name": "claude", "description": "Bash", "outcome": "success", "reasoning": text}
         | more.get(key, {})
