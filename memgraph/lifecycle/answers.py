@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from memgraph.extraction.llm.claims import Claim, evidence_in
 from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.conflict import is_users
-from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
+from memgraph.lifecycle.contradictions.resolution import dismissal, refuted, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, joined, merge_writes, ranked
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
@@ -30,6 +30,8 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import everything
 from memgraph.store.commit.records import Write
 from memgraph.store.query import Mask, Reader
+from memgraph.text.attempts import BY_USER, LEADS, stated
+from memgraph.text.sentences import split_sentences
 
 _ASKED_ABOUT = "the work order was about it"
 """Reason of the link between what an answer made and what the order was about."""
@@ -234,7 +236,8 @@ def _settle(
 ) -> _Settled:
     """Decide for each statement: new, known or forgotten. It is not compared with the memories that the verdict replaces.
 
-    A known memory keeps its text: it is not withheld when what the order was about is forgotten.
+    A known memory keeps its text: it is not withheld when what the order was about is forgotten. What only quotes the user is known by a rule in
+    the quoted words; what quotes more is supported by it.
     """
     settled, pending = _Settled(), Pending(store)
     stored = {*order.new_memory_ids, *order.merged_memory_ids}
@@ -247,8 +250,15 @@ def _settle(
     embedded = (
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
     )
-    for memory in embedded:
-        found = settle(store, memory, threshold=OBSERVATION_COSINE, may=may)
+    for statement in embedded:
+        memory, found = statement, settle(store, statement, threshold=OBSERVATION_COSINE, may=may)
+        if found.state == "new":
+            same = [settle(store, one, threshold=OBSERVATION_COSINE, may=may) for one in _as_rules(memory)]
+            found = next(iter(same), found)
+            rules = [id_of(one.memory) for one in same if one.state == "known" and one.memory]
+            if rules and isinstance(memory, SemanticMemory | ProceduralMemory):
+                both = list(dict.fromkeys([*memory.supporting_memory_ids, *rules]))
+                memory = memory.model_copy(update={"supporting_memory_ids": both})
         if found.state in ("forgotten", "decided"):
             settled.forgotten += 1
         elif found.state == "new":
@@ -258,6 +268,15 @@ def _settle(
             settled.writes.append(pending.merge(found.memory, memory, takes_text=False))
             settled.merged.append(known)
     return settled
+
+
+def _as_rules(memory: AgentMemory) -> Iterator[AgentMemory]:
+    """Yield what a memory quotes of the user, and its sentences, as rules have it, without a vector: then equal texts alone are the same."""
+    if memory.content.startswith(BY_USER):
+        said = stated(memory.content).strip("“”")
+        of_memory = memory.model_dump(include={"id", "project_id", "task_id", "trust_class"})
+        for one in (said, *split_sentences(said, "claim")):
+            yield SemanticMemory(content=f"{LEADS['instruction']}: {one}", **of_memory)
 
 
 def _links(order: WorkOrder, memory: AgentMemory, now: str) -> list[Write]:
@@ -299,11 +318,13 @@ def _decision(
         return found
     for one in about:
         keep, gone = (one, newest) if verdict == "older holds" else (newest, one)
-        (replaced,) = store.read_memories([gone])
+        kept, replaced = store.read_memories([keep, gone])
         if not _may_retire(replaced, trust_class):
             problem = f"would replace {gone}, which is the user's or trusted more: answer “”, and the user decides (`memgraph contradictions resolve`, `supersede`)"
             raise InvalidInputError(problem, field="verdict", value=verdict)
-        found.writes.append(replacement(store, keep=keep, gone=gone, reason=f"{answered_by}: {verdict}"))
+        reason = f"{answered_by}: {verdict}"
+        found.writes.append(replacement(store, keep=keep, gone=gone, reason=reason))
+        found.writes += refuted(store.reader, replaced, kept, reason, store.now())
         how = "the older statement replaces the newer" if gone == newest else "the newer statement replaces the older"
         found.replace(keep, gone, how)
     return found

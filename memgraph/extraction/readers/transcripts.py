@@ -349,12 +349,12 @@ class _Session:
             return
         if len(self.running) >= _MAX_RUNNING:  # the oldest one was interrupted
             del self.running[next(iter(self.running))]
-        self.said_is_used = True
-        self.closing = ""
         tool = named(block.get("name"), "tool")
         given = as_dict(block.get("input"))
         if is_own(tool, given):
             return
+        self.said_is_used = True
+        self.closing = ""
         file = self._relative(given.get("file_path") or given.get("notebook_path") or given.get("path"))
         description = description_of(tool, given, file)
         is_edit = tool in _EDITS and bool(file)
@@ -373,10 +373,11 @@ class _Session:
         for block in blocks_of(content):
             if block.get("type") != "tool_result":
                 continue
-            self.said_is_answered = True  # it explained these calls, not later ones without a text
             task_id = named(block.get("tool_use_id"), "")
             self.has_lost = self.has_lost or (block.get("is_error") is True and task_id not in self.seen)
             fields = self.running.pop(task_id, None)
+            if fields is not None:
+                self.said_is_answered = True  # it explained these calls, not later ones without a text
             output = text_of(block.get("content")).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
             output = cleaned(output, MAX_OUTPUT_CHARS)
             if fields is None or output.removeprefix("Error: ").startswith(_NOTHING_DONE):

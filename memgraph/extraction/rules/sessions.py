@@ -1,7 +1,8 @@
 """What is worth remembering in an agent's session, and in repeated trials.
 
 Of a session these are the user's statements and facts of its runs: what failed and worked later, what kept failing, which commands work here,
-how a task was solved. Runs are read from commands, outcomes, error messages and files alone; no sentence of the agent is. What ended a failure is
+how a task was solved. Runs are read from commands, outcomes, error messages and files alone; no sentence of the agent is, but where it explains is told
+(`explanations`). What ended a failure is
 another form of the command without what its error names, else the edits between it and the first success, else an addition, an installation or a
 written file that the error names; where none is seen, nothing is said. Of trials it is what failed and which lesson was drawn, and which lesson then led to success.
 """
@@ -33,7 +34,7 @@ from memgraph.model.memory import ActionStep, Attempt, Worked
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
 from memgraph.text.cutting import cut, split_text, whole_sentences
-from memgraph.text.sentences import ended
+from memgraph.text.sentences import ended, split_sentences
 from memgraph.text.words import content_words
 
 _MAX_TURNS = 20_000
@@ -115,6 +116,8 @@ _MAX_FILES = 3
 _MAX_ACTS = 2
 _NEAR_STEPS = 40
 """Maximum number of steps between a failure and its success."""
+_LEAST_EXPLAINED_CHARS = 40
+"""Minimum characters of what explains: less is mostly an exclamation."""
 _SIGN_WORDS = 3
 _REPEATED = _LEAST_STEPS = 3
 _EVERYWHERE = frozenset(
@@ -132,6 +135,22 @@ _HIDES = frozenset({"||", "|", ";", "&"})
 """Operators after which the exit code is that of another command."""
 _INSTALLS = frozenset({"install", "add"})
 _NAME = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
+
+
+def explanations(tasks: Sequence[BuildTask]) -> set[str]:
+    """Return the ids of the steps before which the agent explains: what it said last before an edit, or at once after a failure.
+
+    The last sentence of a text announces the step; what stands before it explains, unless it is hardly a word.
+    """
+    found, said = set[str](), BuildTask(task_id="-", agent_name="-", description="-", outcome="success")
+    for before, task in pairwise((said, *tasks)):
+        *told, _ = split_sentences(task.reasoning.strip(), "claim")
+        if len("".join(told)) >= _LEAST_EXPLAINED_CHARS and task.reasoning != said.reasoning:
+            said = task
+            found.update([task.task_id] if before.outcome == "failure" else ())
+        if task.files_changed and said.reasoning:
+            found.add(said.task_id)
+    return found
 
 
 @dataclass(frozen=True)

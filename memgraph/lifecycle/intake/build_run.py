@@ -22,6 +22,7 @@ from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.readers.source import end
 from memgraph.extraction.rules.extractor import command_of, failed_with, recovery_of, task_name
 from memgraph.extraction.rules.findings import MAX_FILES, placed, quoted_task
+from memgraph.extraction.rules.sessions import explanations
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.dedup.near_duplicates import of_scope
@@ -212,7 +213,7 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
 _RELEVANCE = 0.5
 """Relevance of a new record: it fades below that at which it is archived before any memory of its day does."""
 _LEAST_AT_WORK_CHARS = 150
-"""Minimum characters of a record of what an agent said between its steps: less announces the next step."""
+"""Minimum characters of a record of what an agent said between its steps, except where it explains: less announces the next step."""
 _MOST_CONTEXT_CHARS = 300
 """Maximum characters of what the agent had said before: its end."""
 _WHY = {
@@ -233,6 +234,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
     that only repeats the message of what it brings in makes no record.
     """
     before, concluded = "", {turn.reply for turn in log.user_interventions}
+    explained = explanations(log.tasks) if log.source == "transcript" else ()
     for task in log.tasks:
         said = task.task_id, task.occurred_at, task.agent_name
         own: dict[str, Any] = {"outcome": "negative" if task.outcome == "failure" else "positive"}
@@ -244,7 +246,7 @@ def _records_of(log: BuildEventLog) -> Iterator[Candidate]:
             yield _record(log, RUN_SOURCE, *said, text, **own)
         elif log.source == "transcript":
             is_new = task.reasoning != before and task.reasoning not in concluded
-            if is_new and len(task.reasoning) >= _LEAST_AT_WORK_CHARS:
+            if is_new and (len(task.reasoning) >= _LEAST_AT_WORK_CHARS or task.task_id in explained):
                 yield from _told(log, *said, AT_WORK, task.reasoning)
             before = task.reasoning
             if task.lesson:

@@ -319,6 +319,24 @@ def test_the_agents_list_of_tasks_is_no_work(path: Path, tool: str) -> None:
     assert only_build(path).tasks == []
 
 
+@pytest.mark.parametrize("tool", ["TodoWrite", "mcp__memgraph__recall"])
+def test_what_the_agent_says_before_what_is_no_work_stands_with_its_next_step(path: Path, tool: str) -> None:
+    transcript(
+        path,
+        line("user", "Why is the name not found?", 0),
+        use("t1", tool, 1, "Another resolver holds port 53.", subject="Look at the ports"),
+        result("t1", "updated", 2),
+        use("t2", "Bash", 3, command="stop-resolver"),
+        result("t2", "stopped", 4),
+        use("t3", tool, 5, "It answers."),
+        result("t3", "updated", 6),
+        line("assistant", "All done.", 7),
+    )
+    build = only_build(path)
+    assert [task.reasoning for task in build.tasks] == ["Another resolver holds port 53."]
+    assert build.user_interventions[0].reply == "It answers.\nAll done."
+
+
 def test_a_small_edit_is_kept_with_its_lines(path: Path) -> None:
     file = f"{CWD}/cart.py"
     transcript(

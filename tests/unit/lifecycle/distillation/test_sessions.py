@@ -13,6 +13,7 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import NotFoundError
 from memgraph.extraction.readers import BuildLogReader
+from memgraph.lifecycle import sleep
 from memgraph.lifecycle.orders import FIRST_PARTS, LONG_EVENTS
 from memgraph.testing import FakeExtractor
 
@@ -197,6 +198,17 @@ def test_a_long_session_is_asked_about_in_several_orders_instead_of_being_cut(in
     assert len({order.id for order in orders}) == len(orders)
 
 
+def test_what_explains_an_edit_or_a_failure_is_asked_about_in_a_session_that_does_not_fit(ingested: Any) -> None:
+    log = session("long", 150)
+    for number, task in enumerate(log["tasks"]):
+        task |= {"reasoning": f"Now let me look at pot {number}.", "output": "clay " * 60}
+    log["tasks"][90]["reasoning"] = "The lid caches the heat; so the fix goes into the fan. Let me read it:"
+    log["tasks"][92] |= {"reasoning": "Now the fan:", "files_changed": ["fan.py"]}
+    orders = ingested([log])
+    assert "reasoning: The lid caches the heat; so the fix goes into the fan." in "".join(one.excerpt for one in orders)
+    assert sum(len(one.excerpt) for one in orders) <= 8_000
+
+
 def of_failures(name: str, events: int) -> dict[str, Any]:
     """Return a session of which all matters."""
     log = session(name, events)
@@ -299,3 +311,81 @@ def test_what_is_answered_belongs_to_the_session(ingested: Any, open_store: Any)
     [kept] = memory.store.read_memories(result.new_memory_ids)
     assert (kept.build_id, kept.evidence_build_ids, kept.source_event_ids) == ("long", ["long"], ["long"])
     assert memory.recall("how long should the answers be", project="shop").memories[0].id == kept.id
+
+
+RULE = "never paint the pier green. The boats hide behind it."
+HATES = "What the kiln hates is green pots."
+
+
+@pytest.fixture
+def answered(open_store: Any, tmp_path: Path) -> Any:
+    """Answer the order about a session, read at its day of January; return the memories and the result."""
+    memory = MemGraph(open_store())
+
+    def answer(said: str, quoted: str, *, turns: Any = (RULE, HATES), day: int = 5, **fields: Any) -> Any:
+        spoken = [
+            turn(number, one) | {"timestamp": f"2026-01-{day:02}T10:{number:02}:00Z"}
+            for number, one in enumerate(turns)
+        ]
+        log = session(f"on {day}", 40, user_interventions=spoken, source="transcript", session_id=f"on {day}")
+        path = tmp_path / f"{day}.jsonl"
+        path.write_text(json.dumps(log | {"started_at": f"2026-01-{day:02}", "completed_at": f"2026-01-{day + 1:02}"}))
+        memory.ingest(BuildLogReader(path, project_id="shop"))
+        given = {"type": "semantic", "content": said, "outcome": "neutral", "confidence": 0.9, "evidence": [quoted]}
+        [order] = [one for one in memory.distillation.list() if one.build_id == f"on {day}"]
+        return memory, memory.distillation.answer(order.id, {"statements": [given | fields]})
+
+    return answer
+
+
+@pytest.mark.parametrize("said", ["Never paint the pier green.", "The user wants the pier in any colour but green."])
+@pytest.mark.parametrize("is_rule", [True, False])
+def test_an_answer_that_quotes_a_kept_rule_adds_to_it(answered: Any, said: str, is_rule: bool) -> None:
+    memory, result = answered(said, "never paint the pier green.", is_rule=is_rule, cues=["colour of a pier"])
+    [kept] = memory.store.get_all_memories()
+    assert (result.new_memory_ids, result.merged_memory_ids) == ([], [kept.id])
+    assert (kept.content, kept.cues) == ("Instruction by the user: Never paint the pier green.", ["colour of a pier"])
+
+
+def test_an_answer_that_quotes_more_than_a_kept_rule_is_supported_by_it(answered: Any) -> None:
+    memory, result = answered("Never paint it green: the boats hide behind it.", RULE, is_rule=True)
+    [more] = memory.store.read_memories(result.new_memory_ids)
+    [rule] = [one for one in memory.store.get_all_memories() if one.id != more.id]
+    assert more.supporting_memory_ids == [rule.id]
+    memory.store.suppress(rule.id)
+    assert [one.memory.id for one in memory.search_memories("paint the pier") if one.memory.id == more.id] == []
+
+
+def test_an_answer_that_quotes_something_else_stands_by_itself(answered: Any) -> None:
+    memory, result = answered("The kiln hates green.", HATES, is_rule=True)
+    [other] = memory.store.read_memories(result.new_memory_ids)
+    assert (other.supporting_memory_ids, result.merged_memory_ids) == ([], [])
+
+
+OLD, NEW = "The port of the importer is 8080.", "The port of the importer is 9090."
+
+
+def lines_with(memory: Any, word: str) -> list[str]:
+    recalled = memory.recall("Which port does the importer have?", project="shop")
+    return [line for line in memory.format_context_for_prompt(recalled, format="notes").split("\n") if word in line]
+
+
+@pytest.mark.parametrize("is_verdict", [True, False])
+def test_a_record_is_marked_when_what_it_says_is_replaced(answered: Any, is_verdict: bool) -> None:
+    told = [OLD, f"{OLD} The boats wait behind it.", "It is false that the port of the importer is 8080."]
+    memory, _ = answered(OLD, OLD, turns=told)
+    if is_verdict:
+        memory.store.insert_memory(
+            {"type": "semantic", "content": NEW, "project_id": "shop", "valid_at": "2026-01-15", "confidence": 0.1}
+        )
+        sleep(memory.store, phases=["contradictions", "work-orders"])
+        [order] = [one for one in memory.distillation.list() if one.kind == "contradiction"]
+        memory.distillation.answer(order.id, {"statements": [], "verdict": "newer holds"})
+    else:
+        answered(NEW, NEW, turns=["Good morning.", NEW], day=15)
+    found = lines_with(memory, "8080")
+    assert [line for line in found if f"said: {OLD} (" in line] == [], "it says nothing else"
+    [marked] = [line for line in found if "The boats wait" in line]
+    assert "older; contradicted by the newer line above" in marked
+    [denial] = [line for line in found if "It is false" in line]
+    assert "older" not in denial

@@ -357,6 +357,30 @@ def test_what_an_agent_explains_between_its_steps_is_a_record_and_an_announcemen
     assert [(one.content, one.source_event_ids) for one in kept] == [(f"The agent, at work: {explained}", ["s1/t0"])]
 
 
+def test_a_short_explanation_before_an_edit_or_after_a_failure_is_a_record(store: Any) -> None:
+    said = {
+        "t0": "Let me look at the kiln.",
+        "t1": "The lid caches the heat; so the fix goes into the fan. Let me read it:",
+        "t2": "Now the fan:",
+        "t3": "The hinge is of tin, which bends at 900 degrees. I look for another.",
+        "t4": "Now I write all of the hinges into the list of the hall.",
+        "t5": "I list the pots in the hall once more, and count them. Then I list the lids.",
+    }
+    more: dict[str, dict[str, Any]] = {
+        "t2": {"outcome": "failure", "files_changed": ["fan.py"]},
+        "t4": {"files_changed": ["hall.py"]},
+    }
+    tasks = [
+        {"task_id": key, "agent_name": "claude", "description": "Bash", "outcome": "success", "reasoning": text}
+        | more.get(key, {})
+        for key, text in said.items()
+    ]
+    log = {**session().model_dump(), "user_interventions": [], "tasks": tasks}
+    ConsolidationPipeline(store).consolidate(BuildEventLog.parse(log))
+    kept = sorted(one.content for one in store.every_memory() if one.source == SAID_SOURCE)
+    assert kept == [f"The agent, at work: {said['t3']}", f"The agent, at work: {said['t1']}"]
+
+
 def test_what_an_agent_concludes_with_is_one_record_also_if_it_took_more_steps_after_it(store: Any) -> None:
     concluded = "The kiln rejects the glaze, because it needs a program of its own: " * 3 + "the old one is back."
     task = {"task_id": "t", "agent_name": "claude", "description": "Bash", "outcome": "success", "reasoning": concluded}
