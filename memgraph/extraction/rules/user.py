@@ -1,12 +1,13 @@
 """What a user states beyond the request at hand: rules, preferences, decisions, facts. No model.
 
 A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A statement does, and says so
-by itself: it quantifies ("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), tells a taste or what the team
-does, or reports a decision. What may hold only for what was being done ("make sure that …", "the port is …") is no memory: the turn is a record,
-and the agent is asked what of it to keep. Only sentences that are the user's own count: not marked, quoted, pasted, attributed or refused.
+by itself: it quantifies ("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), tells a preference or what the
+team does, or reports a decision. What may hold only for what was being done ("make sure that …"), or describes ("the port is …", "my timezone is
+CET"), is no memory: the turn is a record, and the agent is asked what of it to keep. Only sentences that are the user's own count: not marked,
+quoted, pasted, attributed or refused; a list of rules counts only behind a head of known words, and not below something pasted.
 
-A pattern is here because labelled turns of public sessions miss it (`tests/benchmarks/sentences.py`); every repetition is bounded or runs over one
-sentence, which is truncated first.
+A pattern is here because labelled turns of public sessions miss it (`tests/benchmarks/sentences.py`), or a test; every repetition is bounded or runs
+over one sentence, which is truncated first.
 """
 
 from __future__ import annotations
@@ -43,9 +44,6 @@ _OF_LIFTING = frozenset(
 _MAX_BEFORE_CHARS = 300
 """Of what a sentence points to."""
 
-_QUOTED = re.compile(
-    r"[\"“„«‹]\s?(?:[^\s\"“”»›]{1,60}\s+){2,60}[^\"“”»›]{1,80}[\"”“»›]|(?<![\w'])['‘](?=\S)(?:[^\s]{1,60}\s+){2,60}?\S{0,60}['’](?!\w)"
-)
 _OPENER = re.compile(
     r"^\W{0,4}(?:(?:\d{1,2}(?=\.\s)|ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|m?hmm+|mmm+|uh+|wait|w8|kk?|y[eu]p|look|moreover|additionally|in addition|therefore|instead(?=,)|(?:fantastic|phenomenal|great+|wonderful|amazing)(?=[,.!]| !)|hello|hi|"
     r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:]| no\b)|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
@@ -197,7 +195,6 @@ _DOCUMENT = re.compile(
     r"\s{0,3}(?:#{1,6}\s+\S|[-=_*~]{3,}|[A-Z]{2,}(?: [A-Z]{2,})+\W*$)|(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|Return-Path):\s|[^\n]{1,200}\n\s{0,3}(?:={3,}|-{3,})\s*$"
 )
 """What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
-_FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
 _QUOTES = re.compile(
     r"\"[^\"\n]{1,600}\"|`(?:[^`\s]+[ ]){3,60}[^`\s]+`|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
 )
@@ -325,7 +322,7 @@ def _gist_of(text: str) -> _Gist:
 
 def _kind(sentence: str) -> StatementKind | None:
     """Return the kind of statement that a sentence makes, if it makes one."""
-    text = _QUOTED.sub('"…"', _OPENER.sub("", sentence).strip())
+    text = _QUOTES.sub('"…"', _OPENER.sub("", sentence).strip())
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
     words = text.split()
@@ -437,11 +434,7 @@ def _own_lines(lines: list[str]) -> list[str]:
             _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _kind(line))  # "NEVER PUSH"
         ) or (is_title and not _kind(line)):
             until = "end"
-        elif (
-            line.lstrip()[:1] == ">"
-            or (before.rstrip().endswith("?") and _ITEM.match(line))
-            or (_FIELDS.match(two) and not is_pasted)
-        ):
+        elif line.lstrip()[:1] == ">" or (before.rstrip().endswith("?") and _ITEM.match(line)):
             until = "blank"
         kept.append(
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
