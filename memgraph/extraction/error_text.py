@@ -23,9 +23,7 @@ _WEAK = re.compile(
     r"exit (?:code|status) [1-9]|non-zero|assertion|overflow|deadlock|regress(?:ed|ion))\b",
     re.IGNORECASE,
 )
-_NOISE = re.compile(
-    r"\b(?:0 errors?|0 failed|0 failures|no errors?|without errors?)\b|^Traceback \(most recent", re.IGNORECASE
-)
+_NOISE = re.compile(r"\b(?:0|no) (?:errors?|failed|failures)\b", re.IGNORECASE)
 _ENDED = re.compile(
     r"^(?:Error: )?(?:the )?(?:process|command|script|job|step)\b.{0,80}\b(?:exit(?:ed)?|completed|failed|terminated) (?:with )?(?:exit )?(?:code|status) \d+\W*$|^error: (?:could not compile|aborting due to)\b|^FAIL(?:\s+\S+\s+\d[\d.]*m?s)?$",
     re.IGNORECASE,

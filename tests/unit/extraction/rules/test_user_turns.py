@@ -45,7 +45,7 @@ def test_a_fact_and_the_rule_that_points_to_it_are_one_statement() -> None:
     [
         ("Glaze the cups.\n\nDo NOT:\n- start the kiln\n- open\n  the door", "Do NOT: start the kiln; open the door"),
         ("**Always:**\n1. Wedge the clay.\n2. Sign the cup.", "Always: Wedge the clay; Sign the cup"),
-        ("## Glazing rules\n\n* thin coats\n* no lead\n\n## Today\nA bowl.", "Glazing rules: thin coats; no lead"),
+        ("## Coding rules\n\n* thin coats\n* no lead\n\n## Today\nA bowl.", "Coding rules: thin coats; no lead"),
         (
             "🚫 HARD CONSTRAINTS (DO NOT BREAK)\n❌ Do NOT fire at night\n❌ one shelf",
             "HARD CONSTRAINTS (DO NOT BREAK): Do NOT fire at night; one shelf",
@@ -62,14 +62,11 @@ def test_a_list_of_rules_is_one_instruction_with_its_head(said: str, told: str) 
     [
         "Here are the rules you need to follow",
         "Here's our rules",
-        "The rules we need",
         "Rules I want you to follow",
-        "Rules we agreed on",
-        "Conventions by folder",
         "The team's rules",
         "Our team's conventions",
-        "Rules for other agents",
-        "Rules you must not break",
+        "Rules for our agents",
+        "Rules you must follow (all of them)",
         "Rules from now on",
     ],
 )
@@ -106,14 +103,14 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
 @pytest.mark.parametrize(
     "said",
     [
-        f"I ran this:\n$ cat CONTRIBUTING.md\nPottery conventions:{NOT_RULES}",
-        f"$ cat CONTRIBUTING.md\nWelcome.\n\nPottery conventions:{NOT_RULES}",
-        f"$ cat CONTRIBUTING.md\nWelcome.\n\nWe love pots, please read this.\n\nPottery conventions:{NOT_RULES}",
-        f"$ ./kiln --help\nusage: kiln\n\nKiln rules:{NOT_RULES}",
-        f"% kiln rules\n\nKiln rules:{NOT_RULES}",
-        f"ada@till:~/shop$ cat NOTES\nKiln rules:{NOT_RULES}",
+        f"I ran this:\n$ cat CONTRIBUTING.md\nOur conventions:{NOT_RULES}",
+        f"$ cat CONTRIBUTING.md\nWelcome.\n\nOur conventions:{NOT_RULES}",
+        f"$ cat CONTRIBUTING.md\nWelcome.\n\nWe love pots, please read this.\n\nOur conventions:{NOT_RULES}",
+        f"$ ./kiln --help\nusage: kiln\n\nOur rules:{NOT_RULES}",
+        f"% kiln rules\n\nOur rules:{NOT_RULES}",
+        f"ada@till:~/shop$ cat NOTES\nOur rules:{NOT_RULES}",
         f'It crashed.\nTraceback (most recent call last):\n  File "kiln.py", line 1, in fire\nRules:{NOT_RULES}\nValueError: rules',
-        f"@@ -1 +1 @@\n+Rules:\n Kiln rules:{NOT_RULES}",
+        f"@@ -1 +1 @@\n+Rules:\n Our rules:{NOT_RULES}",
         *(
             f"{head}:{NOT_RULES}"
             for head in (
@@ -128,6 +125,8 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
                 "The naming rules are wrong here",
                 "We no longer follow these rules",
                 "The former conventions",
+                "Old rules",
+                "Validation rules",
                 "Rules of the other team",
                 "Stop using these guidelines",
                 "I disagree with these rules",
@@ -148,29 +147,6 @@ def test_a_list_that_is_shown_or_whose_head_denies_it_is_no_rule(said: str) -> N
     assert stated(said) == ""
 
 
-@pytest.mark.parametrize(
-    "lead",
-    [
-        "I ran\n\n$ npm test\n\nand it failed. For the future:",
-        "I ran\n\n$ npm test\n1 failed\n\nPlease fix it.",
-        "% npm test\n1 failed\n\nIt crashed again.",
-        "$ cat till.toml\n[till]\n\nand it still has no port.",
-        "$ 50 per month is the most we pay.",
-        "% of users matters.",
-        "% of users matters",
-    ],
-)
-def test_a_list_of_rules_behind_prose_below_a_command_is_read(lead: str) -> None:
-    assert "Rules: Never mock the kiln" in stated(f"{lead}\n\nRules:\n- Never mock the kiln")
-
-
 @pytest.mark.parametrize("lead", ["The mail says:\n", "From: ada@example.org\n\n", "> "])
 def test_a_list_of_rules_that_is_somebody_elses_is_none(lead: str) -> None:
     assert stated(f"{lead}Rules:\n- never fire at night\n- always glaze twice") == ""
-
-
-@pytest.mark.parametrize(
-    "said", ["No force pushes, please.", "No force pushes (I mean it).", "No force pushes, we’ve agreed."]
-)
-def test_what_somebody_says_below_a_pasted_terminal_session_is_read(said: str) -> None:
-    assert stated(f"ada@till:~/shop$ git push\nEverything up-to-date\n{said}")

@@ -38,6 +38,11 @@ def test_they_do_not(one: str, other: str) -> None:
     assert same(SemanticMemory(content=one), SemanticMemory(content=other), loosely=True)
 
 
+def test_words_that_are_derived_from_one_stem_differ() -> None:
+    paid = [SemanticMemory(content=f"The {what} is paid by the hour") for what in ("operator", "operation")]
+    assert not same(*paid)
+
+
 def test_trials_of_two_tasks_differ_however_alike_they_are() -> None:
     def trial(task: str, number: int, **fields: str) -> EpisodicMemory:
         build = f"{task}-trial-{number}"
