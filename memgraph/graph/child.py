@@ -29,6 +29,8 @@ _MOST_KEPT_BYTES = 512 << 20
 """A child that has grown beyond this ends after its query; the next one starts small."""
 _KIND = re.compile(r"^\w+ exception: ")
 """What the engine calls its errors: nothing to its users."""
+_TABLES = re.compile(r"\._ID,\[[^\]]*\]")
+"""What the engine adds to the name of the column ``label(r)``: all tables that there are."""
 _ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
 """Errors that an engine's binding raises."""
 
@@ -84,7 +86,8 @@ class _Graph:
                 if (count := result.get_num_tuples()) > (most := request["most_rows"]):
                     raise _Refused(f"the query has {count:,} rows, {most:,} are the most: add LIMIT {most}")
                 types = result.get_column_data_types()
-                _send(replies, {"columns": [list(pair) for pair in zip(result.get_column_names(), types, strict=True)]})
+                names = (_TABLES.sub("", name) for name in result.get_column_names())
+                _send(replies, {"columns": [list(pair) for pair in zip(names, types, strict=True)]})
                 _send_rows(replies, result, types, request["most_bytes"])
             except _ENGINE_ERRORS as error:
                 if str(error).startswith("Interrupted"):

@@ -120,6 +120,12 @@ def test_where_a_table_does_not_fit_a_terminal_each_row_is_a_block(monkeypatch, 
     assert max(map(cell_len, blocks)) <= 60
 
 
+def test_the_relation_of_an_edge_is_headed_as_it_was_asked(run):
+    assert json.loads(
+        run("--json", "query", "--cypher", "MATCH (a)-[r]->(b) RETURN label(r), count(*) LIMIT 1").stdout
+    )[0].keys() == {"LABEL(r)", "COUNT_STAR()"}
+
+
 def test_json_is_a_list_of_rows(run):
     first, second = json.loads(run("query", "--cypher", ALL, "--json").stdout)
     assert first == {"content": HOSTILE, "at": NOW, "tags": ["a, b", "c"], "sure": 0.5, "project": ""}
