@@ -26,10 +26,14 @@ ROOM_LINES = {
     "diagnostics": 1_000,
     "disk": 720,
     "embedding": 680,
-    "extraction": 8_000,
+<<<<<<< HEAD
+    "extraction": 8_010,
+=======
+    "extraction": 7_990,
+>>>>>>> s1
     "facade": 880,
     "fold": 2_270,
-    "graph": 2_040,
+    "graph": 2_050,
     "health": 810,
     "index": 1_550,
     "interfaces": 19_290,

@@ -187,6 +187,8 @@ _PASTED = re.compile(
     r"[^\n]{0,400}(?:\S\s{3,}\S|\serror [A-Z]{1,4}\d{3,6}:|[)\]}'\"]\s?;$|[{}]$|\.{6,}|</\w+>)|\s*(?:\S{1,20}=\S{1,80}\s){2}"
 )
 """Lines of the shapes that programs print and people do not write."""
+_PROMPT = re.compile(r"(?:\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#]|\s*[$%➜❯λ])\s[A-Za-z~./]")
+"""A command in a terminal: what stands below it is its output, up to a blank line."""
 _REPEATED_CHARS = 40
 """Lines at least this long that occur again were printed by a program."""
 _MOST_LINES_BETWEEN = 4
@@ -222,6 +224,11 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 """What stands before words of the user's own and a colon."""
+_REFUSED = re.compile(
+    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+    re.IGNORECASE,
+)
+"""What denies the words behind a colon, or says whose they are."""
 _COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
 _SHOWS_TEXT = re.compile(
     rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|\bthe following\b|\bbelow\W*$",
@@ -360,7 +367,10 @@ def _bare(sentence: str) -> str:
     return text[:1].upper() + text[1:] if text.split(maxsplit=1)[0].isalpha() else text
 
 
-_TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
+_TITLE = re.compile(
+    r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n|.?\n[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?[ \t]*(?:\n.*)?"
+)
+"""A line that stands alone, or says who wrote the message below and when."""
 _ITEM = re.compile(r"\s*(?:[-*•]|(?:[-*•]\s)?[❌✅]\ufe0f?|(?:\d{1,2}|[a-hA-H])[.)])\s+")
 _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}?)([\s*_]*:)?[\s*_]*")
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
@@ -434,7 +444,11 @@ def _own_lines(lines: list[str]) -> list[str]:
             _DOCUMENT.match(two) and not is_hunk and not (line.isupper() and _kind(line))  # "NEVER PUSH"
         ) or (is_title and not _kind(line)):
             until = "end"
-        elif line.lstrip()[:1] == ">" or (before.rstrip().endswith("?") and _ITEM.match(line)):
+        elif (
+            line.lstrip()[:1] == ">"
+            or _PROMPT.match(line[:1_000])
+            or (before.rstrip().endswith("?") and _ITEM.match(line))
+        ):
             until = "blank"
         kept.append(
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
@@ -462,11 +476,10 @@ def _list_at(lines: Sequence[str], place: int) -> tuple[str, int] | None:
     told = head[1].strip(" *_")
     if not items or (told.endswith(".") and not head[2]) or _QUESTION.search(told) or _is_attributed(told):
         return None
-    begun = [f"{told} {item}" for item in items]
     names_rules = _NAMES_RULES.search(told) is not None
-    is_begun = head[2] and not names_rules
-    are_begun = is_begun and 2 * sum(bool(_GENERAL.match(one) or _FORBIDS.match(one)) for one in begun) > len(items)
-    if are_begun or _RULES.fullmatch(told):
+    begun = [one for one in (f"{told} {item}" for item in items) if _GENERAL.match(one) or _FORBIDS.match(one)]
+    are_begun = 2 * sum(_kind(one) == "instruction" for one in begun) > len(items)
+    if (are_begun and head[2] and not names_rules) or _RULES.fullmatch(told):
         return _LISTED.join(["", told, *items]), after
     is_text = _introduces(told) or _SHOWS_TEXT.search(told)
     is_set_aside = names_rules or (head[2] and not is_text)
@@ -510,4 +523,5 @@ def _is_attributed(text: str) -> bool:
 def _introduces(text: str) -> bool:
     """Return whether what stands before a colon introduces the user's own words; in doubt it does not."""
     is_marked = _MARKED.match(f"{text}:") is not None
-    return not _is_attributed(text) and (is_marked or _INTRODUCES.search(text) is not None)
+    is_refused = _is_attributed(text) or (_REFUSED.search(text) is not None and not is_marked)
+    return not is_refused and (is_marked or _INTRODUCES.search(text) is not None)

@@ -115,6 +115,7 @@ def test_an_error_line_is_the_most_telling_one() -> None:
     text = "step 1 failed softly\nerror: see below\nTypeError: x is not a function\n0 errors in lint\ndone"
     assert error_lines(text)[0] == "TypeError: x is not a function"
     assert error_lines("3 passed, 0 failed\nno error: all is well") == []
+    assert error_lines("    raise KeyError(name)\nKeyError: 'total'") == ["KeyError: 'total'"]
     ended = "Process completed with exit code 1."
     assert error_lines(f"sh: kubectl: not found\n{ended}") == ["sh: kubectl: not found"]
     assert error_lines(f"gone\n{ended}") == [ended]

@@ -110,6 +110,11 @@ NOT_RULES = "\n- never fire at night\n- always glaze twice"
         f"% kiln rules\n\nOur rules:{NOT_RULES}",
         f"ada@till:~/shop$ cat NOTES\nOur rules:{NOT_RULES}",
         f'It crashed.\nTraceback (most recent call last):\n  File "kiln.py", line 1, in fire\nRules:{NOT_RULES}\nValueError: rules',
+        "ada@till:~/shop$ cat NOTES\nAlways glaze twice.\nNever fire at night.",
+        "$ cat NOTES\nAlways glaze twice.",
+        "Ada Lovelace 10:32 AM\nWe never fire on Fridays.",
+        "Ignore these rules: always glaze twice.",
+        "Do not touch anything else:\n- the kiln\n- the glaze",
         f"@@ -1 +1 @@\n+Rules:\n Our rules:{NOT_RULES}",
         *(
             f"{head}:{NOT_RULES}"
