@@ -389,7 +389,7 @@ def _mask(index: Index, *slots: NDArray[Any]) -> Mask:
 def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
     """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
     with store.reader.frozen():
-        survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))
+        survey = Survey(View(store.reader, store.config, store.now()))
         going = list(survey.going())
         names = [survey.name_of(slot) for slot in going]
         uses = survey.index.column("access_count")

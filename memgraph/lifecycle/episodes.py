@@ -8,7 +8,6 @@ run continues there. After a kill, the next run finds the completed work in plac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.index.snapshot import is_gone
-from memgraph.journal.envelope import Event
 from memgraph.lifecycle.run import (
     MOST_EVENTS,
     Plan,
@@ -29,7 +27,6 @@ from memgraph.lifecycle.run import (
     Watch,
     account,
     added,
-    always,
     carry_out,
     changes_after,
     last_run,
@@ -350,9 +347,6 @@ class IncrementalRun(Generic[R]):
     """The result for no scope, to which those of the scopes are added."""
     conclude: Callable[[R, str, int], Payload] | None = None
     """Returns the event that ends the run from the result, its time and the last event read. Default: only sleep records progress."""
-    rests_on: Callable[[Event], object] = always
-    asks_model: bool = False
-    """Whether a plan takes long: then it freezes the store by itself, where it reads it."""
 
     def run(
         self, store: AgentMemoryStore, is_time_up: TimeIsUp, *, embedder: Embedder | None = None, is_due: bool = False
@@ -369,7 +363,7 @@ class IncrementalRun(Generic[R]):
         deletions = Deletions(reader)
 
         def planned(scope: Scope, view: View) -> Plan[R]:
-            with nullcontext() if self.asks_model else reader.frozen():
+            with reader.frozen():
                 is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 
@@ -386,7 +380,7 @@ class IncrementalRun(Generic[R]):
                     carry_out(store, partial(concluded, up_to=seq - 1), attempts=1)
                 return total.model_copy(update={"complete": False})
             made = carry_out(
-                store, partial(planned, scope), embedder=embedder or store.embedder, rests_on=self.rests_on
+                store, partial(planned, scope), embedder=embedder or store.embedder, rests_on=WATCH.touched
             )
             total, is_first = added(total, made.result), False
             own.update(made.seqs)

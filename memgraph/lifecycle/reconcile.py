@@ -98,8 +98,6 @@ class Lesson:
     besides: Sequence[str] = ()
     """Memories that are linked as its evidence whatever their number."""
     replaces: Sequence[Known] = ()
-    worded: Callable[[], str] | None = None
-    """Returns its content where its `pattern` is new. Default: the fields have it."""
     also: Callable[[AgentMemory], Sequence[Write]] | None = None
     """Returns more events of a memory that is made or changed."""
     is_due: bool = False
@@ -302,8 +300,6 @@ def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
     linked = [*lesson.evidence[:MOST_LINKED], *lesson.besides]
     known = [*lesson.replaces, *([lesson.of] if lesson.of else ())]
     fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in known)])}
-    if lesson.worded is not None:
-        fields["content"] = lesson.worded()
     made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
     also = lesson.also(made) if lesson.also else ()
     result.units.append(
@@ -328,10 +324,7 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
             fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
         if known.lost and "content" in fields:
             fields.setdefault("entities", [])
-        if lesson.worded is not None:
-            is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
-            fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
-        elif before.is_pinned:
+        if before.is_pinned:
             fields.pop("content", None)
     if has_lapsed(row):
         fields |= {"invalid_at": None, "invalidation_reason": None}

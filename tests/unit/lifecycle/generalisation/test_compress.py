@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +11,7 @@ from uuid import UUID
 import pytest
 
 import memgraph
-from memgraph.extraction.llm.extractor import ModelExtractor
-from memgraph.lifecycle import lessons as compressing
+from memgraph.lifecycle import episodes as incremental
 from memgraph.lifecycle import reconcile as reconciling
 from memgraph.lifecycle import run as runner
 from memgraph.lifecycle.errors import analyse_errors
@@ -27,7 +24,6 @@ from memgraph.model.events.registry import attempt_in
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
-from memgraph.testing import FakeLanguageModel
 
 Store = Any
 
@@ -214,8 +210,7 @@ class TestGone:
 
     def test_deleted_episodes_are_no_evidence(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)
-        model = FakeLanguageModel(json.dumps({"text": "Every attempt at jwt failed in 4 builds, first with E1."}))
-        run(store, model=model)
+        run(store)
         store.delete_memory(ids[0])
         assert counts(run(store)) == (0, 1, 0, 0)
         (made,) = in_force(store)
@@ -469,58 +464,6 @@ class TestWhatItInherits:
         assert counts(run(store)) == (0, 0, 0, 0)
 
 
-class TestWording:
-    GOOD = "Tokens failed in 3 builds; every attempt at jwt ended in an error."
-
-    def test_a_model_words_it_once(self, store: Store) -> None:
-        learn(store, 1, 2, 3)
-        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
-        assert run(store, model=model).notice is None
-        (made,) = in_force(store)
-        assert made.content == self.GOOD
-        learn(store, 4, project_id="other")
-        store.update_memory(made.supporting_memory_ids[0], title=None, location="x")
-        run(store, model=model)
-        assert [one.content for one in in_force(store)] == [self.GOOD]
-        assert len(model.calls) == 1
-
-    @pytest.mark.parametrize(
-        "text", ["", "x" * 801, "Use `redis_cache.py` instead of tokens, as in 3 builds.", "See PR-991 for all of it."]
-    )
-    def test_invented_names_are_rejected(self, store: Store, text: str) -> None:
-        learn(store, 1, 2, 3)
-        result = run(store, model=FakeLanguageModel(json.dumps({"text": text})))
-        (made,) = in_force(store)
-        assert made.content == made.pattern
-        assert "own words served" in result.notice
-
-    def test_the_model_is_not_asked_under_the_lock_nor_twice(self, store: Store) -> None:
-        waiting: list[bool] = []
-
-        class Talking(FakeLanguageModel):
-            def complete(self, *args: Any, **given: Any) -> str:
-                beside = threading.Thread(target=learn, args=(store, 10 + len(waiting)), daemon=True)
-                beside.start()
-                beside.join(60)
-                waiting.append(beside.is_alive())
-                return super().complete(*args, **given)
-
-        learn(store, 1, 2, 3)
-        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
-        result = run(store, model=Talking(json.dumps({"text": "The same failed again and again in all these builds."})))
-        assert waiting == [False] * 3  # two at first, then the one that has grown
-        assert "others wrote meanwhile" in result.notice
-        assert sorted(len(made.supporting_memory_ids) for made in in_force(store)) == [3, 6]
-
-    def test_after_the_time_limit_the_episodes_words_are_used(self, store: Store) -> None:
-        learn(store, 1, 2, 3)
-        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
-        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
-        result = run(store, model=model, is_time_up=lambda: bool(model.calls))
-        assert (len(model.calls), result.compressed) == (1, 2)
-        assert "the time was up" in result.notice
-
-
 def test_the_build_count_triggers_compression(open_store: Callable[..., Store]) -> None:
     from memgraph.testing import FakeExtractor
 
@@ -558,14 +501,14 @@ def test_a_run_remembers_how_far_it_has_looked_while_others_write(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn(store, 1, 2)
-    reconciled = compressing.reconcile
+    carried_out = incremental.carry_out
 
     def beside(*args: Any, **given: Any) -> Any:
-        monkeypatch.setattr(compressing, "reconcile", reconciled)
+        monkeypatch.setattr(incremental, "carry_out", carried_out)
         store.insert_memory(episode(9, "smtp", project_id="elsewhere"))
-        return reconciled(*args, **given)
+        return carried_out(*args, **given)
 
-    monkeypatch.setattr(compressing, "reconcile", beside)
+    monkeypatch.setattr(incremental, "carry_out", beside)
     assert [run(store).episodes for _ in range(3)] == [2, 1, 0], "the second looks only at what others wrote"
 
 
@@ -586,15 +529,15 @@ def test_builds_that_are_consolidated_while_a_run_reads_wait_for_the_next(
 
     learn(store, 1, 2)
     consolidate("b1", "b2")
-    reconciled = compressing.reconcile
+    carried_out = incremental.carry_out
 
     def beside(*args: Any, **given: Any) -> Any:
-        monkeypatch.setattr(compressing, "reconcile", reconciled)
+        monkeypatch.setattr(incremental, "carry_out", carried_out)
         store.insert_memory(episode(9, "smtp", project_id="elsewhere"))
         consolidate("b9", "b10", "b10")
-        return reconciled(*args, **given)
+        return carried_out(*args, **given)
 
-    monkeypatch.setattr(compressing, "reconcile", beside)
+    monkeypatch.setattr(incremental, "carry_out", beside)
     assert (builds_since(store.reader), run(store).episodes, builds_since(store.reader)) == (2, 2, 2)
     digest = store.digest()
     store.rebuild()
@@ -618,14 +561,14 @@ def test_a_run_that_finds_nothing_to_do_is_recorded_only_if_it_has_read_much(sto
 
 def test_concurrent_writes_are_included(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(store, 1, 2, 3)
-    reconciled = compressing.reconcile
+    embed = store.embedder.embed
 
-    def beside(*args: Any, **given: Any) -> Any:
-        monkeypatch.setattr(compressing, "reconcile", reconciled)
+    def beside(texts: Any) -> Any:
+        monkeypatch.undo()
         learn(store, 4)
-        return reconciled(*args, **given)
+        return embed(texts)
 
-    monkeypatch.setattr(compressing, "reconcile", beside)
+    monkeypatch.setattr(store.embedder, "embed", beside)
     run(store)
     assert [len(made.supporting_memory_ids) for made in in_force(store)] == [4]
 
@@ -761,12 +704,3 @@ class TestTrialsOfATask:
         assert [(len(one.evidence_build_ids), one.supporting_memory_ids) for one in in_force(store)] == [
             (3, sorted(ids[1:]))
         ]
-
-
-def test_sleep_words_with_the_configured_model(store: Store) -> None:
-    learn(store, 1, 2, 3)
-    text = "Every attempt at jwt failed in 3 builds, first with E1."
-    model = FakeLanguageModel(json.dumps({"text": text}))
-    memgraph.MemGraph(store, extractor=ModelExtractor(model)).maintenance.sleep(phases=["compress"])
-    assert len(model.calls) == 1
-    assert [one.content for one in in_force(store)] == [text]
