@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,7 +34,7 @@ from memgraph.lifecycle.run import (
 from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryReembedded, MemoryUnlinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.records import FADED, AccessRecorded
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.timestamps import epoch_days, from_iso
@@ -46,6 +46,8 @@ from memgraph.text.calendar import MONTHS, in_words
 
 Scope = tuple[str | None, str | None]
 """A project and a task by name."""
+Deletions = Callable[[str], list[Deleted]]
+"""Returns the deleted memories of a source, in id order. Reads the journal once for each source."""
 R = TypeVar("R", bound=Model)
 
 MOST_PER_SCOPE = 100_000
@@ -171,33 +173,6 @@ def counted(evidence: frozenset[str], rows: Sequence[Row]) -> str:
     if not unbuilt and all(is_trial(row) or row.get("source") == "trial" for row in rows):
         unit = "trials"
     return f"in {len(evidence):,} {unit}"
-
-
-class Deletions:
-    """Reads the journal on first use, once for all questions of a kind. Later deletions are not seen: once others have written, a run makes it anew."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._of: dict[str, list[Deleted]] = {}
-
-    @cached_property
-    def _reasons(self) -> Mapping[str, str | None]:
-        return self._reader.reasons_of_deletion()
-
-    def deleted_by_user(self, gone: Iterable[str]) -> frozenset[str]:
-        """Return which of some missing memories a user or agent deleted; the others were collected after they had faded."""
-        return frozenset(one for one in gone if self._reasons.get(one) != FADED)
-
-    def of(self, source: str) -> list[Deleted]:
-        """Return the deleted memories of a source, in id order, with the reasons given."""
-        if source not in self._of:
-            self._of[source] = self._reader.deleted_of(source)
-        return self._of[source]
-
-    def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
-        """Return the last state of some deleted memories by id. Reads the journal each time if ids are given."""
-        named = sorted(memory_ids)
-        return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}
 
 
 def is_trial(row: Mapping[str, Any]) -> bool:
@@ -360,12 +335,12 @@ class IncrementalRun(Generic[R]):
             began_at, now = reader.index.offset.seq, store.now()
             since = last_run(reader, self.run_key).get("seq", 0)
         total, own, is_first = self.nothing, set[int](), True
-        deletions = Deletions(reader)
+        deletions = cache(reader.deleted_of)
 
         def planned(scope: Scope, view: View) -> Plan[R]:
             with reader.frozen():
                 is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
-                return self.plan(view, scope, deletions if is_alone else Deletions(reader))
+                return self.plan(view, scope, deletions if is_alone else reader.deleted_of)
 
         def concluded(view: View, up_to: int | None = None) -> Plan[None]:
             """Read up to where it began, if others have changed memories since."""

@@ -53,7 +53,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[FeedbackRes
     own = [row for row in rows if row.get("source") == FEEDBACK_SOURCE]
     if not (groups or own):
         return Plan(FeedbackResult())
-    known = known_of(view.reader, deletions, own, rows, {row["id"]: row for row in episodes})
+    known = known_of(own, {row["id"] for row in episodes})
     wanted, left = list[Lesson](), list(known)
     for group in groups:
         if (of := _rule_of(group, left)) is None:

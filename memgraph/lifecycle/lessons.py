@@ -60,7 +60,7 @@ from memgraph.lifecycle.reconcile import (
     shared_tags,
 )
 from memgraph.lifecycle.run import Plan, View, added, commits_of, last_run, never
-from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import CommitKind
 from memgraph.model.events.records import COMPRESSION, BuildConsolidated, CompressionApplied
 from memgraph.model.ids import canonical_name
@@ -113,7 +113,7 @@ def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str
             there[row["id"]] = row
     for outcome, evidence in sorted(by_outcome.items()):
         made = [row for row in own if row.get("outcome", "unknown") == outcome]
-        known = known_of(reader, deletions, [row for row in made if row["id"] in listed], rows, evidence)
+        known = known_of([row for row in made if row["id"] in listed], evidence)
         covered = listed.union(*(one.members for one in known))
         put_away = []
         for row in made:
@@ -218,11 +218,10 @@ def _learned(view: View, experience: Experience, scope: _Scope) -> Plan[Compress
     for rows, matching in zip(found, same, strict=True):
         # a lesson that was put away goes on only where no other does
         old = sorted(matching, key=lambda one: one.id not in ids)
-        evidence = evidence_in(rows).union(*(one.kept for one in old))
-        if len(evidence) >= LEAST_BUILDS:
+        if len(evidence_in(rows)) >= LEAST_BUILDS:
             replaces = [one for one in old[1:] if one.id in ids]
             of = next(iter(old), None)
-            lesson = _lesson(view.reader, experience, scope, by_centrality(rows), evidence, of, replaces)
+            lesson = _lesson(view.reader, experience, scope, by_centrality(rows), of, replaces)
             wanted += [lesson] if lesson else []
     latest = max((row.get("occurred_at", "") for row in episodes), default="")
     lapse = partial(invalidated, view.now, ends_at=latest)
@@ -244,19 +243,18 @@ def _lesson(
     experience: Experience,
     scope: _Scope,
     central: Sequence[Row],
-    evidence: frozenset[str],
     of: Known | None,
     replaces: Sequence[Known],
 ) -> Lesson | None:
     """Return the generalisation of episodes that state the same, the most typical first; None if they have no lesson.
 
-    The evidence includes that of faded episodes. It continues one that is known, and replaces those that were joined with that.
+    It continues one that is known, and replaces those that were joined with that.
     """
-    rows, seen, solved = in_order(central), counted(evidence, central), _solved(experience, central)
+    rows, evidence, solved = in_order(central), evidence_in(central), _solved(experience, central)
+    seen = counted(evidence, central)
     fields = fields_of(rows, experience.scope, COMPRESSION_SOURCE)
-    gone = sorted(key for key in evidence if not key.startswith("memory ") and key not in fields["evidence_build_ids"])
-    times = _times(reader, experience, central, gone)
-    until = [*times, *_times(reader, experience, solved or (), ())]
+    times = _times(reader, experience, central)
+    until = [*times, *_times(reader, experience, solved or ())]
     against = evidence_in(_against(experience, central, scope)) - evidence
     plain, of_trials = generalised(central, experience.outcome, seen, times=times, solved=solved, against=len(against))
     if plain is None:
@@ -271,7 +269,6 @@ def _lesson(
         "confidence": confidence_of(len(evidence)),
         "title": title_of(central),
         "agents_involved": agents_of(rows),
-        "evidence_build_ids": [*gone, *fields["evidence_build_ids"]][-MAX_ITEMS:],
         "occurred_at": max(until, default=fields["occurred_at"]),
         **({} if is_told else {"content": plain}),
         "pattern": plain,
@@ -295,10 +292,10 @@ def _lesson(
     )
 
 
-def _times(reader: Reader, experience: Experience, rows: Iterable[Row], gone: Iterable[str]) -> list[str]:
+def _times(reader: Reader, experience: Experience, rows: Iterable[Row]) -> list[str]:
     """Return when evidence came, ascending: a merged episode has the time of one of its builds only."""
     times: dict[str, str] = {}
-    for row in (*rows, *({"evidence_build_ids": [build]} for build in gone)):
+    for row in rows:
         for key in evidence_of(row):
             if at := ended_at(reader, key, experience.scope[0]) or row.get("occurred_at", ""):
                 times[key] = min(at, times.get(key, at))

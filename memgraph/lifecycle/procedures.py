@@ -427,14 +427,10 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     rows = read_scope(view.reader, scope, _TYPES)
     episodes = {row["id"]: row for row in rows if row.get("source") != SOURCE and is_true(row, view.now)}
     attempts = [attempt for row in episodes.values() if (attempt := attempt_of(row)) is not None]
-    successes = {one.row["id"]: one.row for one in attempts if one.went_well}
+    successes = {one.row["id"] for one in attempts if one.went_well}
     procedural = [row for row in rows if row["type"] == "procedural"]
     own = [row for row in procedural if row.get("source") == SOURCE]
-    # what faded is no loss, and no reason to stay as it is: the steps are those of the episodes that are left
-    known = [
-        one._replace(faded=frozenset(), kept=frozenset())
-        for one in known_of(view.reader, deletions, own, rows, successes)
-    ]
+    known = known_of(own, successes)
     found = ways(attempts)
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):

@@ -35,7 +35,6 @@ from memgraph.store.deletions import (
     Lineage,
     deleted,
     deleted_of,
-    reasons_of_deletion,
 )
 from memgraph.store.projector import Projector
 
@@ -171,10 +170,6 @@ class Reader:
     def deleted(self, memory_ids: Sequence[str]) -> list[Deleted]:
         """Return the last state of some deleted memories, with the reasons given. Reads the whole journal."""
         return deleted(self._projector.journal, memory_ids)
-
-    def reasons_of_deletion(self) -> dict[str, str | None]:
-        """Return the reasons for all deletions of memories so far, by id. Reads the whole journal."""
-        return reasons_of_deletion(self._projector.journal)
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events that refer to a memory. Reads the whole journal."""

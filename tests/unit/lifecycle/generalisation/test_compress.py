@@ -190,13 +190,12 @@ class TestJoinedAndSplit:
 
 
 class TestGone:
-    @pytest.mark.parametrize("way", ["archive", "delete_memory"])
-    def test_faded_episodes_are_still_evidence(self, store: Store, way: str) -> None:
+    def test_faded_episodes_are_still_evidence(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)
         run(store)
         (made,) = in_force(store)
         for memory_id in ids[:3]:
-            getattr(store, way)(memory_id, reason=FADED)
+            store.archive(memory_id, reason=FADED)
         assert counts(run(store)) == (0, 0, 0, 0)
         for n in (5, 6):
             learn(store, n)
@@ -204,7 +203,7 @@ class TestGone:
             (after,) = in_force(store)
             assert (after.id, after.confidence, len(after.evidence_build_ids)) == (made.id, 0.9, n)
         for one in store.query_by_type("episodic"):
-            getattr(store, way)(one.id, reason=FADED)
+            store.archive(one.id, reason=FADED)
         run(store)
         assert [(made.id, made.content) for made in in_force(store)] == [(after.id, after.content)]
 
@@ -227,21 +226,6 @@ class TestGone:
         store.rebuild()
         assert store.digest() == digest
 
-    @pytest.mark.parametrize("reason", [None, FADED], ids=["by somebody", "because it had faded"])
-    def test_remaining_evidence_may_be_faded(self, store: Store, reason: str | None) -> None:
-        """Told anew by those that are kept; where none is, nothing can be told that the deleted one did not say."""
-        ids = learn(store, 1, 2, 3, 4, 5)
-        run(store)
-        (made,) = in_force(store)
-        for memory_id in ids[:3]:
-            store.archive(memory_id, reason=FADED)
-        store.delete_memory(ids[3], reason=FADED)
-        store.delete_memory(ids[4], reason=reason)
-        assert counts(run(store)) == ((0, 0, 0, 0) if reason else (0, 1, 0, 0))
-        (after,) = in_force(store)
-        assert (after.id, len(after.evidence_build_ids)) == (made.id, 5 if reason else 4)
-        assert ("E5" in after.content, counts(run(store))) == (bool(reason) and "E5" in made.content, (0, 0, 0, 0))
-
     def test_the_journal_is_read_once_for_all_deletions(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = [
             one for topic in ("jwt", "oauth", "smtp") for one in learn(store, 1, 2, 3, topic=topic, project_id=topic)
@@ -250,10 +234,9 @@ class TestGone:
         for memory_id in ids:
             store.delete_memory(memory_id)
         reads: list[str] = []
-        for name in ("reasons_of_deletion", "deleted_of"):
-            monkeypatch.setattr(reading, name, counting(getattr(reading, name), reads, name))
+        monkeypatch.setattr(reading, "deleted_of", counting(reading.deleted_of, reads, "deleted_of"))
         assert run(store).retired == 3
-        assert sorted(reads) == ["deleted_of", "reasons_of_deletion"]
+        assert reads == ["deleted_of"]
 
     @pytest.mark.parametrize("way", ["suppress", "invalidate"])
     def test_forgotten_or_invalid_episodes_are_no_evidence(self, store: Store, way: str) -> None:
