@@ -247,7 +247,7 @@ def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
     }
     key = "\x1f".join(["anti-pattern", scope[0] or "", scope[1] or "", trouble.fingerprint])
     quoted = [row["id"] for row in (last, helper) if row]
-    return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, quoted)
+    return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, besides=quoted)
 
 
 def is_lesson(trouble: Trouble) -> bool:

@@ -508,7 +508,7 @@ def _stricter(known: Known, episodes: Mapping[str, Row], now: str) -> Lesson | N
     own, strict = strictness([known.row]), strictness([known.row, *rows])
     if known.was_put_away(now, _OWN_REASONS) or own == strict or _lapse(known, now) is not None:
         return None
-    return Lesson(known.id, strict, sorted(known.members - known.lost), of=known, quotes=None)
+    return Lesson(known.id, strict, sorted(known.members - known.lost), of=known)
 
 
 def _lapse(known: Known, now: str) -> dict[str, Any] | None:

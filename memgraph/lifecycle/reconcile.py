@@ -3,7 +3,7 @@
 A learner is a pure function of the rows of a scope: it says which *lessons* these teach, and which known one each
 continues. What becomes of a memory that was derived is decided here, for all of them alike:
 
-- It is *made* with its evidence, and what it quotes besides is linked, so that the origin of its words is known.
+- It is *made* with links to its evidence, whatever it quotes among it, so that the origin of its words is known.
 - It *grows* with its evidence: fields, links, and with new evidence its relevance, as for a repeated memory. A pinned
   text is kept, and privacy and trust only become stricter.
 - It *lapses* when its evidence no longer teaches it. If somebody withdrew some of that, its words go too. Collection archives
@@ -21,7 +21,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.episodes import Deletions, Scope, is_true, linked_ids, shared_context, strictness
+from memgraph.lifecycle.episodes import Deletions, Scope, is_true, shared_context, strictness
 from memgraph.lifecycle.run import View
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
@@ -39,8 +39,6 @@ NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
 NO_LESSON = "what it was made of states no common lesson"
 NOT_COUNTED = "the counts do not show it any more"
 """Reasons for which a derived memory lapses."""
-QUOTED = "it is quoted"
-"""Reason of a link to a memory that is no evidence."""
 _WORDS: dict[str, Any] = {
     **dict.fromkeys("title pattern incorrect_approach correct_approach asked lesson is_solved trigger_pattern".split()),
     **{name: [] for name in "steps prerequisites exit_criteria common_errors agents_involved entities cues".split()},
@@ -88,10 +86,8 @@ class Lesson:
     """The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it."""
     of: Known | None = None
     """The one that it continues."""
-    quotes: Collection[str] | None = ()
-    """Memories that it quotes; None: the same as before."""
     besides: Sequence[str] = ()
-    """Memories that are linked as its evidence whatever their number."""
+    """Memories that it quotes: they are linked as its evidence whatever its number."""
     replaces: Sequence[Known] = ()
     also: Callable[[AgentMemory], Sequence[Write]] | None = None
     """Returns more events of a memory that is made or changed."""
@@ -243,8 +239,7 @@ def reconcile(
         said = {**words, "content": lapsed_text, "tags": list(tags)} if one.lost else {}
         linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
         lost = unlinked(one.id, sorted(one.lost.intersection(linked)))
-        quoted = quoting(view, one.id, (), linked) if one.lost else ()
-        result.units.append([*revision(before, {**said, **state}, view.now), *lost, *quoted])
+        result.units.append([*revision(before, {**said, **state}, view.now), *lost])
         result.texts += [lapsed_text] if one.lost else []
         result.lapsed.append(one.id)
     return result
@@ -273,14 +268,12 @@ def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
 def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
     ids = (source_id(lesson.key, number) for number in count())
     memory_id = next(one for one in ids if view.reader.index.slot(one) < 0)
-    linked = [*lesson.evidence[:MOST_LINKED], *lesson.besides]
+    linked = list(dict.fromkeys([*lesson.evidence[:MOST_LINKED], *lesson.besides]))
     known = [*lesson.replaces, *([lesson.of] if lesson.of else ())]
     fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in known)])}
     made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
     also = lesson.also(made) if lesson.also else ()
-    result.units.append(
-        [made, *also, *_superseding(view, memory_id, lesson), *quoting(view, memory_id, lesson.quotes or (), linked)]
-    )
+    result.units.append([made, *also, *_superseding(view, memory_id, lesson)])
     result.texts.append(made.content)
     result.made.append(memory_id)
     result.ids[lesson.key] = memory_id
@@ -322,30 +315,14 @@ def confirmed(view: View, before: StoredMemory) -> dict[str, Any]:
 
 
 def _links(view: View, memory_id: str, linked: Sequence[str], lesson: Lesson) -> list[Write]:
-    """Return the events that link it with its evidence, and with what it quotes, and with nothing else."""
+    """Return the events that link it with its evidence and with nothing else."""
     before = frozenset(linked)
     first = sorted(lesson.evidence, key=lambda one: one not in before)
-    wanted = [*first[:MOST_LINKED], *lesson.besides]
+    wanted = dict.fromkeys([*first[:MOST_LINKED], *lesson.besides])
     added = [one for one in wanted if one not in before]
     return [
         *([MemoryDerived(id=memory_id, source_ids=added, created_at=view.now)] if added else ()),
         *unlinked(memory_id, sorted(before.difference(wanted))),
-        *(quoting(view, memory_id, lesson.quotes, wanted) if lesson.quotes is not None else ()),
-    ]
-
-
-def quoting(view: View, memory_id: str, quoted: Collection[str], evidence: Collection[str]) -> list[Payload]:
-    """Return the events that link a memory with what it quotes besides its evidence: DERIVED_FROM without SUPPORTS."""
-    reader, index = view.reader, view.reader.index
-    known = linked_ids(index, memory_id, "DERIVED_FROM") - set(index.supporting_ids(memory_id))
-    own = {one for one in known if (reader.record("DERIVED_FROM", (memory_id, one)) or {}).get("reason") == QUOTED}
-    wanted = set(quoted) - set(evidence)
-    return [
-        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in sorted(wanted - known)),
-        *(
-            MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
-            for one in sorted(own - set(quoted) - set(evidence))
-        ),
     ]
 
 
