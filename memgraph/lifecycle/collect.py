@@ -114,36 +114,22 @@ def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
     only tag if the memory has just one, or the project alone if it has none.
     """
     projects = index.column("project").astype(np.int64) + 1
-    codes, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
-    kept = wanted[slots]
-    codes, slots = codes[kept], slots[kept]
-    scoped, codes = np.unique(projects[slots] * len(index.tag_names) + codes, return_inverse=True)
-    codes = codes.ravel()
-    order = np.lexsort((codes, slots))
-    codes, slots = codes[order], slots[order]
-    numbers = np.bincount(slots, minlength=len(index))
-    everyone = np.flatnonzero(wanted)
-    first_tag, first_pair = int(projects.max(initial=0)) + 1, int(projects.max(initial=0)) + 1 + len(scoped)
-    parts = [(everyone, projects[everyone], numbers[everyone] == 0), (slots, first_tag + codes, numbers[slots] == 1)]
-    for owners, pairs in _pairs(codes, numbers, len(scoped)):
-        parts.append((owners, first_pair + pairs, np.ones(len(owners), dtype=np.bool_)))
+    tags, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
+    tags, slots = tags[wanted[slots]], slots[wanted[slots]]
+    scoped = projects[slots] * len(index.tag_names) + tags
+    _, tags, frequency = np.unique(scoped, return_inverse=True, return_counts=True)
+    order = np.lexsort((tags.ravel(), frequency[tags.ravel()], slots))
+    slots, tags = slots[order], tags.ravel()[order] + 1
+    numbers, everyone = np.bincount(slots, minlength=len(index)), np.flatnonzero(wanted)
+    parts = [(everyone, -projects[everyone], numbers[everyone] == 0), (slots, tags, numbers[slots] == 1)]
+    is_rare = np.arange(len(slots)) - (np.cumsum(numbers) - numbers)[slots] < _MOST_TAGS
+    slots, tags = slots[is_rare], tags[is_rare]
+    for ahead in range(1, min(_MOST_TAGS, int(numbers.max(initial=0)))):  # each tag with the one so far behind it
+        one = np.flatnonzero(slots[ahead:] == slots[:-ahead])
+        pairs = tags[one] * (len(frequency) + 1) + tags[one + ahead]
+        parts.append((slots[one], pairs, np.ones(len(one), dtype=np.bool_)))
     slots, traits, needed = (np.concatenate(column) for column in zip(*parts, strict=True))
     return slots, traits, needed
-
-
-def _pairs(codes: Codes, numbers: Codes, most: int) -> Iterator[tuple[Codes, Codes]]:
-    """Yield (slots, their tag pairs), one item for each number of tags."""
-    starts = np.concatenate([[0], np.cumsum(numbers)])
-    frequency = np.bincount(codes, minlength=1)
-    for number in np.unique(numbers[numbers >= _SHARED]).tolist():
-        owners = np.flatnonzero(numbers == number)
-        table = codes[starts[owners][:, None] + np.arange(number)]
-        if number > _MOST_TAGS:
-            rarest = np.argsort(frequency[table], axis=1, kind="stable")[:, :_MOST_TAGS]
-            table = np.sort(np.take_along_axis(table, rarest, axis=1), axis=1)
-        one, other = np.triu_indices(table.shape[1], 1)
-        pairs: Any = table[:, one] * most + table[:, other]
-        yield np.repeat(owners, len(one)), pairs.ravel()
 
 
 RECENT_DAYS = 90
