@@ -26,7 +26,6 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import FADED, CollectionApplied
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
-from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, CollectionResult, FadedMemory
 from memgraph.model.timestamps import epoch_days, from_iso, to_iso
 from memgraph.ports import Progress
@@ -197,9 +196,8 @@ class Survey:
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
-        curve = view.config.forgetting_curve
-        self.relevance = _relevance(curve, index, view.now)
-        faded: Mask = self._present & (self.relevance < curve.deletion_threshold)
+        self.relevance = view.reader.relevance(without_floor=LANDMARK_FLOOR)  # a landmark may have ceased to be one
+        faded: Mask = self._present & (self.relevance < view.config.forgetting_curve.deletion_threshold)
         faded &= index.column("access_count") < _USED_ENOUGH
         faded &= ~index.column("is_pinned") & ~index.column("is_suppressed") & ~self._by_tag
         self.faded = self._in_order(faded)
@@ -354,15 +352,6 @@ def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
 
 def _revision(memory_id: str, **changed: Any) -> MemoryRevised:
     return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
-
-
-def _relevance(curve: ForgettingCurveConfig, index: Index, now: str) -> NDArray[np.float64]:
-    """Return the current relevance of every slot without landmark floors, since a landmark may have ceased to be one."""
-    days = np.maximum(0.0, epoch_days(now) - index.column("anchored_days"))
-    rates = np.array([curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]
-    floor = index.column("floor")
-    faded: NDArray[np.float64] = index.column("anchor") * np.exp(-rates * days)
-    return np.maximum(np.where(floor == LANDMARK_FLOOR, 0.0, floor), faded)
 
 
 def _mask(index: Index, *slots: NDArray[Any]) -> Mask:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from math import ceil, isclose
 from typing import Any
@@ -192,22 +193,9 @@ def rendered(texts: Sequence[Step], own: Step) -> str:
 
 @lru_cache(maxsize=16_384)
 def _matched(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the places in `own` of a longest common subsequence."""
-    lengths = [[0] * (len(other) + 1) for _ in range(len(own) + 1)]
-    for i in range(len(own) - 1, -1, -1):
-        row, below = lengths[i], lengths[i + 1]
-        for j in range(len(other) - 1, -1, -1):
-            row[j] = below[j + 1] + 1 if own[i] == other[j] else max(below[j], row[j + 1])
-    found, i, j = [], 0, 0
-    while i < len(own) and j < len(other):
-        if own[i] == other[j]:
-            found.append(i)
-            i, j = i + 1, j + 1
-        elif lengths[i + 1][j] >= lengths[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return tuple(found)
+    """Return the places in `own` of the steps that both have in the same order (Ratcliff and Metzener, 1988)."""
+    blocks = SequenceMatcher(None, own, other, autojunk=False).get_matching_blocks()
+    return tuple(place for block in blocks for place in range(block.a, block.a + block.size))
 
 
 _LEAST_RATE = 0.5
