@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_550,
     "interfaces": 19_290,
     "journal": 4_170,
-    "lifecycle": 9_640,
+    "lifecycle": 9_500,
     "memgraph": 3_530,
     "model": 5_490,
     "retrieval": 4_740,

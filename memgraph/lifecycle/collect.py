@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,8 +25,8 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import FADED, CollectionApplied
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
-from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, CollectionResult, FadedMemory
-from memgraph.model.timestamps import epoch_days, from_iso, to_iso
+from memgraph.model.results.maintenance import CollectionPreview, CollectionResult, FadedMemory
+from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import preview, summary_of
@@ -131,16 +130,7 @@ def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
     return slots, traits, needed
 
 
-RECENT_DAYS = 90
 _SHOWN = 100
-
-_RECALLS = "MATCH (r:Recall) WHERE r.retrieved_at >= timestamp($since) RETURN count(*) AS number"
-_RETURNED = """
-MATCH (r:Recall)-[e:RECALLED]->(m:Memory) WHERE r.retrieved_at >= timestamp($since) AND m.id IN $ids
-RETURN r.id AS query_id, r.retrieved_at AS retrieved_at, r.agent_name AS agent_name, r.project_id AS project_id,
-       m.id AS memory_id, e.score AS score
-ORDER BY retrieved_at DESC, query_id, e.rank
-"""
 SUMMARISED_AFTER_DAYS = 30.0
 _USED_ENOUGH = 3
 """A memory with this many accesses is kept, however faded."""
@@ -362,13 +352,11 @@ def _mask(index: Index, *slots: NDArray[Any]) -> Mask:
 
 
 def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
-    """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
+    """Return what `collect` would do now, and the memories it would remove."""
     with store.reader.frozen():
         survey = Survey(View(store.reader, store.config, store.now()))
         going = list(survey.going())
         names = [survey.name_of(slot) for slot in going]
-        uses = survey.index.column("access_count")
-        used = [name for slot, name in zip(going, names, strict=True) if uses[slot] > 0]
         deletes = store.config.garbage_collection == "delete"
         deleted = sum(deletes and not survey.is_evidence[slot] for slot in going)
         done = Counter(
@@ -388,24 +376,4 @@ def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
             )
             for memory in store.read_memories(names[:_SHOWN])
         ]
-    since = to_iso(from_iso(store.now()) - timedelta(days=RECENT_DAYS))
-    return CollectionPreview(
-        **result.model_dump(),
-        memory_ids=names,
-        memories=shown,
-        recalls=_changed_recalls(store, used, since),
-        recalls_since=since,
-        recalls_in_all=store.cypher(_RECALLS, since=since)[0]["number"],
-    )
-
-
-def _changed_recalls(store: AgentMemoryStore, memory_ids: list[str], since: str) -> list[ChangedRecall]:
-    """Return the retrievals since then that returned one of these memories, newest first."""
-    if not memory_ids:
-        return []
-    found: dict[str, ChangedRecall] = {}
-    for row in store.cypher(_RETURNED, since=since, ids=memory_ids):
-        about = {name: row[name] for name in ("query_id", "retrieved_at", "agent_name", "project_id")}
-        recall = found.setdefault(row["query_id"], ChangedRecall(**about, scores={}))
-        recall.scores[row["memory_id"]] = row["score"]
-    return list(found.values())
+    return CollectionPreview(**result.model_dump(), memory_ids=names, memories=shown)
