@@ -13,7 +13,7 @@ A run writes only differences: it is idempotent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, get_args
@@ -205,24 +205,21 @@ def _tags(row: Row) -> list[str]:
 def _learned(view: View, experience: Experience, scope: _Scope) -> Plan[CompressionResult]:
     """Plan what is to be written about one experience."""
     episodes, known = experience.episodes, experience.in_force
-    covered = frozenset[str]().union(*(one.members for one in known))
     groups = scope.communities(episodes)
     found: list[list[Row]] = []
     for rows in groups:  # trials of one task are one group, others are divided by what they state
-        found += [rows] if task_of(rows[0]) is not None else scope.statements.same(rows, covered)
-    found += said_again([row for row in episodes if is_change(row)], covered)
-    found = [sorted(rows, key=lambda row: str(row["id"])) for rows in found]
+        found += [rows] if task_of(rows[0]) is not None else scope.statements.same(rows)
+    found += said_again([row for row in episodes if is_change(row)])
+    found = [sorted(rows, key=lambda row: str(row["id"])) for rows in found if len(evidence_in(rows)) >= LEAST_BUILDS]
     same = matched([[row["id"] for row in rows] for rows in found], [*known, *experience.put_away])
     ids = {one.id for one in known}
     wanted = list[Lesson]()
     for rows, matching in zip(found, same, strict=True):
         # a lesson that was put away goes on only where no other does
         old = sorted(matching, key=lambda one: one.id not in ids)
-        if len(evidence_in(rows)) >= LEAST_BUILDS:
-            replaces = [one for one in old[1:] if one.id in ids]
-            of = next(iter(old), None)
-            lesson = _lesson(view.reader, experience, scope, by_centrality(rows), of, replaces)
-            wanted += [lesson] if lesson else []
+        replaces = [one for one in old[1:] if one.id in ids]
+        lesson = _lesson(view.reader, experience, scope, by_centrality(rows), next(iter(old), None), replaces)
+        wanted += [lesson] if lesson else []
     latest = max((row.get("occurred_at", "") for row in episodes), default="")
     lapse = partial(invalidated, view.now, ends_at=latest)
     done = reconcile(view, wanted, known, lapse=lapse, lapsed_text=RETIRED_TEXT)
@@ -260,9 +257,8 @@ def _lesson(
     if plain is None:
         return None
     tags = shared_tags(central)
-    is_told = (
-        of is not None and not (of.gone or of.lost) and of.row.get("pattern") == plain
-    )  # somebody may have reworded it
+    # what says so already may have been reworded by somebody
+    is_told = of is not None and not (of.gone or of.lost) and of.row.get("pattern") == plain
     fields |= {
         **({"tags": tags} if tags else {}),  # else they are extracted from the text
         "outcome": experience.outcome,
@@ -367,11 +363,8 @@ def _words(text: str) -> frozenset[str]:
     )
 
 
-def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
-    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once.
-
-    With a change that a generalisation covers (`known`), a group may be of fewer builds.
-    """
+def said_again(changes: Sequence[Row]) -> list[list[Row]]:
+    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once."""
     stating: dict[str, list[Row]] = {}
     for row in changes:
         for said in _stated(row):
@@ -380,7 +373,7 @@ def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list
     taken: set[str] = set()
     for said in sorted(stating, key=lambda one: (-len(evidence_in(stating[one])), one)):
         rows = [row for row in stating[said] if row["id"] not in taken]
-        if len(evidence_in(rows)) >= LEAST_BUILDS or any(row["id"] in known for row in rows):
+        if len(evidence_in(rows)) >= LEAST_BUILDS:
             found.append(rows)
             taken.update(row["id"] for row in rows)
     return found
@@ -400,11 +393,8 @@ class Statements:
         self._weights = weights
         self._postings: dict[str, list[Row]] | None = None
 
-    def same(self, members: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
-        """Return the groups of a community whose members state the same, each seen in at least three builds.
-
-        What a generalisation covers (`known`) and is left over forms a group with what is like it, however small.
-        """
+    def same(self, members: Sequence[Row]) -> list[list[Row]]:
+        """Return the groups of a community whose members state the same, each seen in at least three builds."""
         forms: dict[tuple[frozenset[str], frozenset[str]], list[Row]] = {}
         for row in members:
             forms.setdefault((self._telling(row), _topics(row)), []).append(row)
@@ -420,9 +410,7 @@ class Statements:
                 break
             found.append(rows[best])
             left.difference_update(groups.pop(best))
-        covered = [form for form in left if any(row["id"] in known for row in forms[form])]
-        rest = [row for form in left if any(_is_same(one, form) for one in covered) for row in forms[form]]
-        return [*found, rest] if rest else found
+        return found
 
     def like(self, members: Sequence[Row], outcome: str) -> list[Row]:
         """Return the episodes with another outcome that state the same as the first of these."""
