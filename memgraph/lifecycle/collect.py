@@ -8,7 +8,7 @@ for others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -155,11 +155,10 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
     """
     with reported(store, "collect") as notes:
         done: Counter[str] = Counter()
-        for step in (_putting_away, _setting_floors, _summarising):
-            while (batch := carry_out(store, step, attempts=1).result).done:
-                done += batch.done
-                if progress:
-                    progress(done.total(), done.total() + batch.left)
+        while (batch := carry_out(store, _planned, attempts=1).result).done:
+            done += batch.done
+            if progress:
+                progress(done.total(), done.total() + batch.left)
         result = carry_out(store, partial(_concluded, done=done), attempts=1).result
         notes.counts = counts_of(result)
     return result
@@ -168,7 +167,7 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
 class _Batch(NamedTuple):
     done: Counter[str]
     left: int
-    """How many changes of its kind may remain."""
+    """How many faded memories may remain."""
 
 
 class Survey:
@@ -280,55 +279,34 @@ class Survey:
         )
 
 
-def _putting_away(view: View) -> Plan[_Batch]:
-    """Plan to archive or delete a batch."""
-    survey = Survey(view)
-    deletes = view.config.garbage_collection == "delete"
-
-    def gone(slot: int, name: str) -> tuple[str, Payload]:
-        if deletes and not survey.is_evidence[slot]:
-            return "deleted", MemoryDeleted(id=name, reason=FADED)
-        return "archived", _revision(name, archived_at=view.now, archive_reason=FADED, updated_at=view.now)
-
-    return _batch(survey, survey.going(), len(survey.faded), gone)
-
-
-def _setting_floors(view: View) -> Plan[_Batch]:
-    """Plan to set the floor of a batch of landmarks, or to clear it for memories that are no longer landmarks."""
-    survey = Survey(view)
-    lacking, spare = survey.without_floor(), survey.with_floor()
-    counted_as, floor = ("floors_set", LANDMARK_FLOOR) if lacking else ("floors_cleared", 0.0)
-
-    def floored(_slot: int, name: str) -> tuple[str, Payload]:
-        return counted_as, _revision(name, floor=floor)
-
-    return _batch(survey, lacking or spare, len(lacking) + len(spare), floored)
-
-
-def _summarising(view: View) -> Plan[_Batch]:
-    """Plan to summarise a batch of episodes."""
-    survey = Survey(view)
-    slots = survey.unsummarised()
-    texts = {one.id: one.content for one in view.reader.read([survey.name_of(slot) for slot in slots[:_BATCH]])}
-
-    def summarised(_slot: int, name: str) -> tuple[str, Payload]:
-        return "summarised", _revision(name, archive_summary=summary_of(texts[name]))
-
-    return _batch(survey, slots, len(slots), summarised)
-
-
-def _batch(
-    survey: Survey, slots: Iterable[int], due: int, change: Callable[[int, str], tuple[str, Payload]]
-) -> Plan[_Batch]:
-    """Plan the changes of the leading slots that share the first one's write scope and fit into one commit, each with what it counts as."""
-    some: list[int] = []
-    for slot in islice(slots, _BATCH):
-        if some and survey.task_of(slot) != survey.task_of(some[0]):
+def _planned(view: View) -> Plan[_Batch]:
+    """Plan the leading changes that share the first one's write scope and fit into one commit."""
+    survey, some = Survey(view), list[tuple[int, str, Payload]]()
+    for change in islice(_changes(view, survey), _BATCH):
+        if some and survey.task_of(change[0]) != survey.task_of(some[0][0]):
             break
-        some.append(slot)
-    made = [change(slot, survey.name_of(slot)) for slot in some]
-    commits = [Commit([event for _, event in made], survey.task_of(some[0]))] if made else []
-    return Plan(_Batch(Counter(name for name, _ in made), due - len(some)), commits)
+        some.append(change)
+    commits = [Commit([event for *_, event in some], survey.task_of(some[0][0]))] if some else []
+    return Plan(_Batch(Counter(name for _, name, _ in some), max(len(survey.faded) - len(some), 0)), commits)
+
+
+def _changes(view: View, survey: Survey) -> Iterator[tuple[int, str, Payload]]:
+    """Yield the slots of the memories to change, each with what it counts as and the event."""
+    deletes = view.config.garbage_collection == "delete"
+    for slot in survey.going():
+        name = survey.name_of(slot)
+        if deletes and not survey.is_evidence[slot]:
+            yield slot, "deleted", MemoryDeleted(id=name, reason=FADED)
+        else:
+            away = {"archived_at": view.now, "archive_reason": FADED, "updated_at": view.now}
+            yield slot, "archived", _revision(name, **away)
+    for slot in survey.without_floor():
+        yield slot, "floors_set", _revision(survey.name_of(slot), floor=LANDMARK_FLOOR)
+    for slot in survey.with_floor():
+        yield slot, "floors_cleared", _revision(survey.name_of(slot), floor=0.0)
+    for slot in survey.unsummarised():
+        (memory,) = view.reader.read([survey.name_of(slot)])
+        yield slot, "summarised", _revision(memory.id, archive_summary=summary_of(memory.content))
 
 
 def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
