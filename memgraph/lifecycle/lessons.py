@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, get_args
 
 from memgraph.extraction.error_text import failure_fingerprint
@@ -328,7 +328,6 @@ _SAME = 0.6
 """Share of the shorter statement's words that two statements of the same have in common."""
 _MOST_SEEDS = 200
 """Maximum number of different statements of a community with which the others are compared."""
-_MOST_POSTINGS = 2_000
 _LEAST_WORD_CHARS = 3
 _LEAST_SHARED_WORDS = 6
 _MOST_READ_CHARS = 2_000
@@ -391,7 +390,6 @@ class Statements:
     def __init__(self, rows: Iterable[Row], weights: Weights) -> None:
         self._rows = list(rows)
         self._weights = weights
-        self._postings: dict[str, list[Row]] | None = None
 
     def same(self, members: Sequence[Row]) -> list[list[Row]]:
         """Return the groups of a community whose members state the same, each seen in at least three builds."""
@@ -414,16 +412,13 @@ class Statements:
 
     def like(self, members: Sequence[Row], outcome: str) -> list[Row]:
         """Return the episodes with another outcome that state the same as the first of these."""
-        if self._postings is None:
-            self._postings = {}
-            for row in self._rows:
-                for word in self._telling(row):
-                    self._postings.setdefault(word, []).append(row)
         form = (self._telling(members[0]), _topics(members[0]))
-        lists = (self._postings.get(word, ()) for word in sorted(form[0]))
-        near = {row["id"]: row for rows in lists if len(rows) <= _MOST_POSTINGS for row in rows}
-        others = [row for row in near.values() if row.get("outcome") == outcome]
-        return [row for row in others if _is_same(form, (self._telling(row), frozenset()))]
+        others = ((row, words) for row, words in self._told if row.get("outcome") == outcome)
+        return [row for row, words in others if _is_same(form, (words, frozenset()))]
+
+    @cached_property
+    def _told(self) -> list[tuple[Row, frozenset[str]]]:
+        return [(row, self._telling(row)) for row in self._rows]
 
     def _telling(self, row: Row) -> frozenset[str]:
         return frozenset(word for word in words_of(row) if word in self._weights)

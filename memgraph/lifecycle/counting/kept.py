@@ -246,10 +246,7 @@ def _planned(project: str, runs: Sequence[Row], view: View) -> Plan[CountingRepo
     for rule in _strongest(rules_of(records)):
         lesson = _lesson(project, rule, [rows[one] for one in rule.evidence])
         of = touchable.pop(memory_id := source_id(lesson.key, 0), None)
-        is_new = memory_id not in known and memory_id not in reader.rejected()
-        stated = (rule.text, lesson.fields["confidence"])
-        is_same = of and (of.row["content"], of.row.get("confidence", 1.0)) == stated and "invalid_at" not in of.row
-        if is_new or (of and not is_same):
+        if of or (memory_id not in known and memory_id not in reader.rejected()):
             wanted.append(replace(lesson, of=of))
     found = reconcile(view, wanted, touchable.values(), lapse=partial(invalidated, view.now, reason=NOT_COUNTED))
     report = CountingReport(created=len(found.made), updated=len(found.grown), ended=len(found.lapsed))
