@@ -228,14 +228,14 @@ def is_of_a_tool(row: Row) -> bool:
 
 
 def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
-    """Return episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice."""
-    readings: dict[tuple[str, str | None], _Reading] = {}
+    """Return a scope's episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice."""
+    readings: dict[str, _Reading] = {}
     for row in filter(is_of_a_tool, rows):
         for name in evidence_of(row):
             if (build := _build(reader, name, row.get("project_id"))).get("started_at"):
                 ended = build.get("completed_at") or build["started_at"]
                 reading = _Reading(build["started_at"], name, ended, row["source"])
-                readings.setdefault((name, row.get("project_id")), reading)
+                readings.setdefault(name, reading)
     same: dict[str, str] = {}
     firsts: list[_Reading] = []
     for one in sorted(readings.values()):
@@ -243,13 +243,11 @@ def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
             same[one.build] = first.build
         else:
             firsts.append(one)
-    return [row if same.keys().isdisjoint(evidence_of(row)) else _renamed(row, same) for row in rows]
+    return [_renamed(row, same) if is_of_a_tool(row) else row for row in rows] if same else list(rows)
 
 
 def _renamed(row: Row, same: Mapping[str, str]) -> Row:
-    """Return an episode of a tool with the builds that read its runs first."""
-    if not is_of_a_tool(row):
-        return row
+    """Return an episode with the builds that read its runs first."""
     builds = list(dict.fromkeys(same.get(build, build) for build in row.get("evidence_build_ids", ())))
     return {**row, "evidence_build_ids": builds, "build_id": same.get(row.get("build_id", ""), row.get("build_id"))}
 

@@ -579,8 +579,7 @@ def _account(row: Row, limit: int) -> str:
     return said if "…" not in said and len(words_of(row)) > 1 else ""
 
 
-_LESSON_CHARS, _REQUEST_CHARS = 420, 180
-_WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
+_WORDS_OF_A_NAME = 4
 _LEAST_TOOLS = 2
 """A single called tool does not describe an approach."""
 
@@ -605,7 +604,7 @@ def _of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> 
         head = f"Failed {of}"
     else:
         head = f"Failed {of}, solved in {_which(solved)}" if solved else f"Never solved {of}"
-    found = [f"{head}." if is_name else f"{head}: “{_short(asked_for, _REQUEST_CHARS)}”"]
+    found = [f"{head}." if is_name else f"{head}: “{_short(asked_for, _EXAMPLE_CHARS)}”"]
     acted_on = _first(solved or (), "acted_on")
     part = "lesson" if any(row.get("lesson") for row in rows) else "acted_on"
     by_evidence = sorted(rows, key=lambda row: -len(row.get("evidence_build_ids", ())))
@@ -649,7 +648,7 @@ def _which(solved: Sequence[Row]) -> str:
 
 def _first(rows: Sequence[Row], name: str) -> str:
     """Return what the first of some trials that has it says in a field, in whole sentences."""
-    return next((_short(row[name], _LESSON_CHARS) for row in rows if row.get(name)), "")
+    return next((_short(row[name], _CASE_CHARS) for row in rows if row.get(name)), "")
 
 
 def _short(text: str, limit: int) -> str:

@@ -369,10 +369,11 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     own = [row for row in procedural if row.get("source") == SOURCE]
     known = known_of(own, successes)
     found = ways(attempts)
-    same = _same(found, known)
-    if any(way.leads_there and place not in same for place, way in enumerate(found)):
-        same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
-    drawn = (_lesson(view, scope, way, same.get(place)) for place, way in enumerate(found))
+    members = [[attempt.row["id"] for attempt in way.supporters] for way in found]
+    same = matched(members, known)
+    if any(way.leads_there and not ones for way, ones in zip(found, same, strict=True)):
+        same = matched(members, [*known, *deleted_of(deletions, scope, SOURCE)])
+    drawn = (_lesson(view, scope, way, next(iter(ones), None)) for way, ones in zip(found, same, strict=True))
     wanted = [lesson for lesson in drawn if lesson]
     followed = {lesson.of.id for lesson in wanted if lesson.of}
     left = [one for one in known if one.id not in followed]
@@ -403,12 +404,6 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         new_memory_ids=done.made,
     )
     return Plan(result, commits_of(scope[1], done.units), done.texts)
-
-
-def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
-    """Match ways with the procedures that they continue."""
-    same = matched([[attempt.row["id"] for attempt in way.supporters] for way in found], known)
-    return {place: ones[0] for place, ones in enumerate(same) if ones}
 
 
 def _lesson(view: View, scope: Scope, way: Way, known: Known | None) -> Lesson | None:
