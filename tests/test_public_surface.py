@@ -81,7 +81,7 @@ PACKAGES = {
         "RepeatedError SavedEpisode SavedObservation SleepReport"
     ),
     "memgraph.model.results.maintenance": (
-        "ChangedRecall CollectionPreview CollectionResult DecayResult FadedMemory ReembedResult VectorRepair"
+        "CollectionPreview CollectionResult DecayResult FadedMemory ReembedResult VectorRepair"
     ),
     "memgraph.model.results.rows": "Column Rows",
     "memgraph.model.results.retrieval": (

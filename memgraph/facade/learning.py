@@ -70,8 +70,7 @@ class Maintenance:
         Parameters
         ----------
         preview : bool
-            Write nothing, and return a `CollectionPreview`: the memories that would be collected, and the recalls of the last 90 days
-            that returned them.
+            Write nothing, and return a `CollectionPreview` with the memories that would be collected.
         progress : callable, optional
             Called with (done, total).
         """

@@ -8,8 +8,7 @@ for others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,9 +25,8 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import FADED, CollectionApplied
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
-from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, CollectionResult, FadedMemory
-from memgraph.model.timestamps import epoch_days, from_iso, to_iso
+from memgraph.model.results.maintenance import CollectionPreview, CollectionResult, FadedMemory
+from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import preview, summary_of
@@ -114,48 +112,25 @@ def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
     only tag if the memory has just one, or the project alone if it has none.
     """
     projects = index.column("project").astype(np.int64) + 1
-    codes, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
-    kept = wanted[slots]
-    codes, slots = codes[kept], slots[kept]
-    scoped, codes = np.unique(projects[slots] * len(index.tag_names) + codes, return_inverse=True)
-    codes = codes.ravel()
-    order = np.lexsort((codes, slots))
-    codes, slots = codes[order], slots[order]
-    numbers = np.bincount(slots, minlength=len(index))
-    everyone = np.flatnonzero(wanted)
-    first_tag, first_pair = int(projects.max(initial=0)) + 1, int(projects.max(initial=0)) + 1 + len(scoped)
-    parts = [(everyone, projects[everyone], numbers[everyone] == 0), (slots, first_tag + codes, numbers[slots] == 1)]
-    for owners, pairs in _pairs(codes, numbers, len(scoped)):
-        parts.append((owners, first_pair + pairs, np.ones(len(owners), dtype=np.bool_)))
+    tags, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
+    tags, slots = tags[wanted[slots]], slots[wanted[slots]]
+    scoped = projects[slots] * len(index.tag_names) + tags
+    _, tags, frequency = np.unique(scoped, return_inverse=True, return_counts=True)
+    order = np.lexsort((tags.ravel(), frequency[tags.ravel()], slots))
+    slots, tags = slots[order], tags.ravel()[order] + 1
+    numbers, everyone = np.bincount(slots, minlength=len(index)), np.flatnonzero(wanted)
+    parts = [(everyone, -projects[everyone], numbers[everyone] == 0), (slots, tags, numbers[slots] == 1)]
+    is_rare = np.arange(len(slots)) - (np.cumsum(numbers) - numbers)[slots] < _MOST_TAGS
+    slots, tags = slots[is_rare], tags[is_rare]
+    for ahead in range(1, min(_MOST_TAGS, int(numbers.max(initial=0)))):  # each tag with the one so far behind it
+        one = np.flatnonzero(slots[ahead:] == slots[:-ahead])
+        pairs = tags[one] * (len(frequency) + 1) + tags[one + ahead]
+        parts.append((slots[one], pairs, np.ones(len(one), dtype=np.bool_)))
     slots, traits, needed = (np.concatenate(column) for column in zip(*parts, strict=True))
     return slots, traits, needed
 
 
-def _pairs(codes: Codes, numbers: Codes, most: int) -> Iterator[tuple[Codes, Codes]]:
-    """Yield (slots, their tag pairs), one item for each number of tags."""
-    starts = np.concatenate([[0], np.cumsum(numbers)])
-    frequency = np.bincount(codes, minlength=1)
-    for number in np.unique(numbers[numbers >= _SHARED]).tolist():
-        owners = np.flatnonzero(numbers == number)
-        table = codes[starts[owners][:, None] + np.arange(number)]
-        if number > _MOST_TAGS:
-            rarest = np.argsort(frequency[table], axis=1, kind="stable")[:, :_MOST_TAGS]
-            table = np.sort(np.take_along_axis(table, rarest, axis=1), axis=1)
-        one, other = np.triu_indices(table.shape[1], 1)
-        pairs: Any = table[:, one] * most + table[:, other]
-        yield np.repeat(owners, len(one)), pairs.ravel()
-
-
-RECENT_DAYS = 90
 _SHOWN = 100
-
-_RECALLS = "MATCH (r:Recall) WHERE r.retrieved_at >= timestamp($since) RETURN count(*) AS number"
-_RETURNED = """
-MATCH (r:Recall)-[e:RECALLED]->(m:Memory) WHERE r.retrieved_at >= timestamp($since) AND m.id IN $ids
-RETURN r.id AS query_id, r.retrieved_at AS retrieved_at, r.agent_name AS agent_name, r.project_id AS project_id,
-       m.id AS memory_id, e.score AS score
-ORDER BY retrieved_at DESC, query_id, e.rank
-"""
 SUMMARISED_AFTER_DAYS = 30.0
 _USED_ENOUGH = 3
 """A memory with this many accesses is kept, however faded."""
@@ -180,11 +155,10 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
     """
     with reported(store, "collect") as notes:
         done: Counter[str] = Counter()
-        for step in (_putting_away, _setting_floors, _summarising):
-            while (batch := carry_out(store, step, attempts=1).result).done:
-                done += batch.done
-                if progress:
-                    progress(done.total(), done.total() + batch.left)
+        while (batch := carry_out(store, _planned, attempts=1).result).done:
+            done += batch.done
+            if progress:
+                progress(done.total(), done.total() + batch.left)
         result = carry_out(store, partial(_concluded, done=done), attempts=1).result
         notes.counts = counts_of(result)
     return result
@@ -193,7 +167,7 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
 class _Batch(NamedTuple):
     done: Counter[str]
     left: int
-    """How many changes of its kind may remain."""
+    """How many faded memories may remain."""
 
 
 class Survey:
@@ -211,9 +185,8 @@ class Survey:
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
-        curve = view.config.forgetting_curve
-        self.relevance = _relevance(curve, index, view.now)
-        faded: Mask = self._present & (self.relevance < curve.deletion_threshold)
+        self.relevance = view.reader.relevance(without_floor=LANDMARK_FLOOR)  # a landmark may have ceased to be one
+        faded: Mask = self._present & (self.relevance < view.config.forgetting_curve.deletion_threshold)
         faded &= index.column("access_count") < _USED_ENOUGH
         faded &= ~index.column("is_pinned") & ~index.column("is_suppressed") & ~self._by_tag
         self.faded = self._in_order(faded)
@@ -306,55 +279,34 @@ class Survey:
         )
 
 
-def _putting_away(view: View) -> Plan[_Batch]:
-    """Plan to archive or delete a batch."""
-    survey = Survey(view)
-    deletes = view.config.garbage_collection == "delete"
-
-    def gone(slot: int, name: str) -> tuple[str, Payload]:
-        if deletes and not survey.is_evidence[slot]:
-            return "deleted", MemoryDeleted(id=name, reason=FADED)
-        return "archived", _revision(name, archived_at=view.now, archive_reason=FADED, updated_at=view.now)
-
-    return _batch(survey, survey.going(), len(survey.faded), gone)
-
-
-def _setting_floors(view: View) -> Plan[_Batch]:
-    """Plan to set the floor of a batch of landmarks, or to clear it for memories that are no longer landmarks."""
-    survey = Survey(view)
-    lacking, spare = survey.without_floor(), survey.with_floor()
-    counted_as, floor = ("floors_set", LANDMARK_FLOOR) if lacking else ("floors_cleared", 0.0)
-
-    def floored(_slot: int, name: str) -> tuple[str, Payload]:
-        return counted_as, _revision(name, floor=floor)
-
-    return _batch(survey, lacking or spare, len(lacking) + len(spare), floored)
-
-
-def _summarising(view: View) -> Plan[_Batch]:
-    """Plan to summarise a batch of episodes."""
-    survey = Survey(view)
-    slots = survey.unsummarised()
-    texts = {one.id: one.content for one in view.reader.read([survey.name_of(slot) for slot in slots[:_BATCH]])}
-
-    def summarised(_slot: int, name: str) -> tuple[str, Payload]:
-        return "summarised", _revision(name, archive_summary=summary_of(texts[name]))
-
-    return _batch(survey, slots, len(slots), summarised)
-
-
-def _batch(
-    survey: Survey, slots: Iterable[int], due: int, change: Callable[[int, str], tuple[str, Payload]]
-) -> Plan[_Batch]:
-    """Plan the changes of the leading slots that share the first one's write scope and fit into one commit, each with what it counts as."""
-    some: list[int] = []
-    for slot in islice(slots, _BATCH):
-        if some and survey.task_of(slot) != survey.task_of(some[0]):
+def _planned(view: View) -> Plan[_Batch]:
+    """Plan the leading changes that share the first one's write scope and fit into one commit."""
+    survey, some = Survey(view), list[tuple[int, str, Payload]]()
+    for change in islice(_changes(view, survey), _BATCH):
+        if some and survey.task_of(change[0]) != survey.task_of(some[0][0]):
             break
-        some.append(slot)
-    made = [change(slot, survey.name_of(slot)) for slot in some]
-    commits = [Commit([event for _, event in made], survey.task_of(some[0]))] if made else []
-    return Plan(_Batch(Counter(name for name, _ in made), due - len(some)), commits)
+        some.append(change)
+    commits = [Commit([event for *_, event in some], survey.task_of(some[0][0]))] if some else []
+    return Plan(_Batch(Counter(name for _, name, _ in some), max(len(survey.faded) - len(some), 0)), commits)
+
+
+def _changes(view: View, survey: Survey) -> Iterator[tuple[int, str, Payload]]:
+    """Yield the slots of the memories to change, each with what it counts as and the event."""
+    deletes = view.config.garbage_collection == "delete"
+    for slot in survey.going():
+        name = survey.name_of(slot)
+        if deletes and not survey.is_evidence[slot]:
+            yield slot, "deleted", MemoryDeleted(id=name, reason=FADED)
+        else:
+            away = {"archived_at": view.now, "archive_reason": FADED, "updated_at": view.now}
+            yield slot, "archived", _revision(name, **away)
+    for slot in survey.without_floor():
+        yield slot, "floors_set", _revision(survey.name_of(slot), floor=LANDMARK_FLOOR)
+    for slot in survey.with_floor():
+        yield slot, "floors_cleared", _revision(survey.name_of(slot), floor=0.0)
+    for slot in survey.unsummarised():
+        (memory,) = view.reader.read([survey.name_of(slot)])
+        yield slot, "summarised", _revision(memory.id, archive_summary=summary_of(memory.content))
 
 
 def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
@@ -370,15 +322,6 @@ def _revision(memory_id: str, **changed: Any) -> MemoryRevised:
     return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
 
 
-def _relevance(curve: ForgettingCurveConfig, index: Index, now: str) -> NDArray[np.float64]:
-    """Return the current relevance of every slot without landmark floors, since a landmark may have ceased to be one."""
-    days = np.maximum(0.0, epoch_days(now) - index.column("anchored_days"))
-    rates = np.array([curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]
-    floor = index.column("floor")
-    faded: NDArray[np.float64] = index.column("anchor") * np.exp(-rates * days)
-    return np.maximum(np.where(floor == LANDMARK_FLOOR, 0.0, floor), faded)
-
-
 def _mask(index: Index, *slots: NDArray[Any]) -> Mask:
     mask = np.zeros(len(index), dtype=np.bool_)
     for some in slots:
@@ -387,13 +330,11 @@ def _mask(index: Index, *slots: NDArray[Any]) -> Mask:
 
 
 def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
-    """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
+    """Return what `collect` would do now, and the memories it would remove."""
     with store.reader.frozen():
-        survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))
+        survey = Survey(View(store.reader, store.config, store.now()))
         going = list(survey.going())
         names = [survey.name_of(slot) for slot in going]
-        uses = survey.index.column("access_count")
-        used = [name for slot, name in zip(going, names, strict=True) if uses[slot] > 0]
         deletes = store.config.garbage_collection == "delete"
         deleted = sum(deletes and not survey.is_evidence[slot] for slot in going)
         done = Counter(
@@ -413,24 +354,4 @@ def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
             )
             for memory in store.read_memories(names[:_SHOWN])
         ]
-    since = to_iso(from_iso(store.now()) - timedelta(days=RECENT_DAYS))
-    return CollectionPreview(
-        **result.model_dump(),
-        memory_ids=names,
-        memories=shown,
-        recalls=_changed_recalls(store, used, since),
-        recalls_since=since,
-        recalls_in_all=store.cypher(_RECALLS, since=since)[0]["number"],
-    )
-
-
-def _changed_recalls(store: AgentMemoryStore, memory_ids: list[str], since: str) -> list[ChangedRecall]:
-    """Return the retrievals since then that returned one of these memories, newest first."""
-    if not memory_ids:
-        return []
-    found: dict[str, ChangedRecall] = {}
-    for row in store.cypher(_RETURNED, since=since, ids=memory_ids):
-        about = {name: row[name] for name in ("query_id", "retrieved_at", "agent_name", "project_id")}
-        recall = found.setdefault(row["query_id"], ChangedRecall(**about, scores={}))
-        recall.scores[row["memory_id"]] = row["score"]
-    return list(found.values())
+    return CollectionPreview(**result.model_dump(), memory_ids=names, memories=shown)

@@ -8,10 +8,9 @@ run continues there. After a kill, the next run finds the completed work in plac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.index.snapshot import is_gone
-from memgraph.journal.envelope import Event
 from memgraph.lifecycle.run import (
     MOST_EVENTS,
     Plan,
@@ -29,7 +27,6 @@ from memgraph.lifecycle.run import (
     Watch,
     account,
     added,
-    always,
     carry_out,
     changes_after,
     last_run,
@@ -37,7 +34,7 @@ from memgraph.lifecycle.run import (
 from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryReembedded, MemoryUnlinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.records import FADED, AccessRecorded
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.timestamps import epoch_days, from_iso
@@ -49,6 +46,8 @@ from memgraph.text.calendar import MONTHS, in_words
 
 Scope = tuple[str | None, str | None]
 """A project and a task by name."""
+Deletions = Callable[[str], list[Deleted]]
+"""Returns the deleted memories of a source, in id order. Reads the journal once for each source."""
 R = TypeVar("R", bound=Model)
 
 MOST_PER_SCOPE = 100_000
@@ -176,33 +175,6 @@ def counted(evidence: frozenset[str], rows: Sequence[Row]) -> str:
     return f"in {len(evidence):,} {unit}"
 
 
-class Deletions:
-    """Reads the journal on first use, once for all questions of a kind. Later deletions are not seen: once others have written, a run makes it anew."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._of: dict[str, list[Deleted]] = {}
-
-    @cached_property
-    def _reasons(self) -> Mapping[str, str | None]:
-        return self._reader.reasons_of_deletion()
-
-    def deleted_by_user(self, gone: Iterable[str]) -> frozenset[str]:
-        """Return which of some missing memories a user or agent deleted; the others were collected after they had faded."""
-        return frozenset(one for one in gone if self._reasons.get(one) != FADED)
-
-    def of(self, source: str) -> list[Deleted]:
-        """Return the deleted memories of a source, in id order, with the reasons given."""
-        if source not in self._of:
-            self._of[source] = self._reader.deleted_of(source)
-        return self._of[source]
-
-    def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
-        """Return the last state of some deleted memories by id. Reads the journal each time if ids are given."""
-        named = sorted(memory_ids)
-        return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}
-
-
 def is_trial(row: Mapping[str, Any]) -> bool:
     """Return whether an episode is a whole trial rather than an event within one."""
     return bool(row.get("asked"))
@@ -256,14 +228,14 @@ def is_of_a_tool(row: Row) -> bool:
 
 
 def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
-    """Return episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice."""
-    readings: dict[tuple[str, str | None], _Reading] = {}
+    """Return a scope's episodes so that each run of a tool counts as one build, also where it was read as a log and as a report, or twice."""
+    readings: dict[str, _Reading] = {}
     for row in filter(is_of_a_tool, rows):
         for name in evidence_of(row):
             if (build := _build(reader, name, row.get("project_id"))).get("started_at"):
                 ended = build.get("completed_at") or build["started_at"]
                 reading = _Reading(build["started_at"], name, ended, row["source"])
-                readings.setdefault((name, row.get("project_id")), reading)
+                readings.setdefault(name, reading)
     same: dict[str, str] = {}
     firsts: list[_Reading] = []
     for one in sorted(readings.values()):
@@ -271,13 +243,11 @@ def one_build_a_run(reader: Reader, rows: Sequence[Row]) -> list[Row]:
             same[one.build] = first.build
         else:
             firsts.append(one)
-    return [row if same.keys().isdisjoint(evidence_of(row)) else _renamed(row, same) for row in rows]
+    return [_renamed(row, same) if is_of_a_tool(row) else row for row in rows] if same else list(rows)
 
 
 def _renamed(row: Row, same: Mapping[str, str]) -> Row:
-    """Return an episode of a tool with the builds that read its runs first."""
-    if not is_of_a_tool(row):
-        return row
+    """Return an episode with the builds that read its runs first."""
     builds = list(dict.fromkeys(same.get(build, build) for build in row.get("evidence_build_ids", ())))
     return {**row, "evidence_build_ids": builds, "build_id": same.get(row.get("build_id", ""), row.get("build_id"))}
 
@@ -350,9 +320,6 @@ class IncrementalRun(Generic[R]):
     """The result for no scope, to which those of the scopes are added."""
     conclude: Callable[[R, str, int], Payload] | None = None
     """Returns the event that ends the run from the result, its time and the last event read. Default: only sleep records progress."""
-    rests_on: Callable[[Event], object] = always
-    asks_model: bool = False
-    """Whether a plan takes long: then it freezes the store by itself, where it reads it."""
 
     def run(
         self, store: AgentMemoryStore, is_time_up: TimeIsUp, *, embedder: Embedder | None = None, is_due: bool = False
@@ -366,12 +333,12 @@ class IncrementalRun(Generic[R]):
             began_at, now = reader.index.offset.seq, store.now()
             since = last_run(reader, self.run_key).get("seq", 0)
         total, own, is_first = self.nothing, set[int](), True
-        deletions = Deletions(reader)
+        deletions = cache(reader.deleted_of)
 
         def planned(scope: Scope, view: View) -> Plan[R]:
-            with nullcontext() if self.asks_model else reader.frozen():
+            with reader.frozen():
                 is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
-                return self.plan(view, scope, deletions if is_alone else Deletions(reader))
+                return self.plan(view, scope, deletions if is_alone else reader.deleted_of)
 
         def concluded(view: View, up_to: int | None = None) -> Plan[None]:
             """Read up to where it began, if others have changed memories since."""
@@ -386,7 +353,7 @@ class IncrementalRun(Generic[R]):
                     carry_out(store, partial(concluded, up_to=seq - 1), attempts=1)
                 return total.model_copy(update={"complete": False})
             made = carry_out(
-                store, partial(planned, scope), embedder=embedder or store.embedder, rests_on=self.rests_on
+                store, partial(planned, scope), embedder=embedder or store.embedder, rests_on=WATCH.touched
             )
             total, is_first = added(total, made.result), False
             own.update(made.seqs)

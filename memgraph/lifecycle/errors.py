@@ -70,15 +70,13 @@ class Trouble:
     """Episodes in which the error stayed."""
     mended: list[Row] = field(default_factory=list)
     """Episodes that say what helped."""
-    faded: frozenset[str] = frozenset()
-    """Builds in which it was met, of episodes that are gone because they had faded."""
     ends: Mapping[str, str] = field(default_factory=dict)
     """When builds were completed: a merged episode has the time of one of its builds only."""
 
     @property
     def met_at(self) -> list[str]:
         """When it was met, ascending."""
-        return sorted([*self._times(self._met), *(self.ends.get(one, "") for one in self.faded)])
+        return self._times(self._met)
 
     @property
     def _met(self) -> list[Row]:
@@ -124,7 +122,7 @@ class Trouble:
     @property
     def builds(self) -> frozenset[str]:
         """Those in which it was met."""
-        return self.faded | evidence_in(self._met)
+        return evidence_in(self._met)
 
     @property
     def stayed(self) -> frozenset[str]:
@@ -193,15 +191,10 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     rows = one_build_a_run(view.reader, read_scope(view.reader, scope, LESSON_TYPES))
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
-    evidence = {row["id"]: row for row in episodes}
-    known = {one.row["failure_fingerprint"]: one for one in known_of(view.reader, deletions, own, rows, evidence)}
-    met = troubles(episodes)
-    for trouble in met:
-        if one := known.get(trouble.fingerprint):
-            trouble.faded = one.kept
-    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
+    known = {one.row["failure_fingerprint"]: one for one in known_of(own, {row["id"] for row in episodes})}
+    repeated = [trouble for trouble in troubles(episodes) if len(trouble.builds) >= LEAST_BUILDS]
     for trouble in repeated:
-        builds = trouble.faded | evidence_in([*trouble.failed, *trouble.mended])
+        builds = evidence_in([*trouble.failed, *trouble.mended])
         trouble.ends = {one: ended_at(view.reader, one, scope[0]) for one in builds}
     repeated = [trouble for trouble in repeated if is_lesson(trouble)]
     if any(trouble.fingerprint not in known for trouble in repeated):
@@ -254,7 +247,7 @@ def _lesson(trouble: Trouble, scope: Scope, of: Known | None) -> Lesson:
     }
     key = "\x1f".join(["anti-pattern", scope[0] or "", scope[1] or "", trouble.fingerprint])
     quoted = [row["id"] for row in (last, helper) if row]
-    return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, quoted)
+    return Lesson(key, fields, list(dict.fromkeys(row["id"] for row in rows)), trouble.builds, of, besides=quoted)
 
 
 def is_lesson(trouble: Trouble) -> bool:
@@ -262,14 +255,14 @@ def is_lesson(trouble: Trouble) -> bool:
 
     A service that was down for a while works again, whatever is done meanwhile.
     """
-    is_over = not (trouble.stayed or trouble.faded) or (trouble.is_mended and not trouble.came_back_at)
+    is_over = not trouble.stayed or (trouble.is_mended and not trouble.came_back_at)
     return trouble.helped[0] is not None or not is_over
 
 
 def _content(trouble: Trouble, tried: str | None) -> str:
     helped, helper = trouble.helped
     stayed = len(trouble.stayed)
-    if trouble.faded or (stayed == len(trouble.builds) and (trouble.came_back_at or trouble.is_mended)):
+    if stayed == len(trouble.builds) and (trouble.came_back_at or trouble.is_mended):
         then = ""
     elif stayed == len(trouble.builds):
         then = ", and stayed each time"

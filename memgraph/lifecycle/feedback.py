@@ -53,13 +53,11 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[FeedbackRes
     own = [row for row in rows if row.get("source") == FEEDBACK_SOURCE]
     if not (groups or own):
         return Plan(FeedbackResult())
-    known = known_of(view.reader, deletions, own, rows, {row["id"]: row for row in episodes})
+    known = known_of(own, {row["id"] for row in episodes})
     wanted, left = list[Lesson](), list(known)
     for group in groups:
-        if (of := _rule_of(group, left)) is None:
-            of = _rule_of(group, deleted_of(deletions, scope, FEEDBACK_SOURCE))
-        else:
-            left.remove(of)
+        of = _rule_of(group, left) or _rule_of(group, deleted_of(deletions, scope, FEEDBACK_SOURCE))
+        left = [one for one in left if one is not of]
         wanted.append(_lesson(group, scope, of))
     found = reconcile(view, wanted, known, lapsed_text=_RETIRED_TEXT, tags=["user-feedback"])
     counts = {"created": len(found.made), "updated": len(found.grown) + len(found.lapsed)}

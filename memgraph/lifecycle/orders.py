@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from heapq import heappush, heappushpop
 from math import ceil
 from typing import get_args
@@ -310,7 +310,7 @@ def _planned(view: View) -> Plan[OrdersResult]:
     with reader.frozen():
         changed = waiting(reader, last, LESSON_TYPES, now=view.now, until=reader.index.offset.seq)
         in_turn = sorted((scope for scope, _ in changed), key=lambda scope: tuple(part or "" for part in scope))
-        deletions = Deletions(reader)
+        deletions = cache(reader.deleted_of)
         experiences = [one for scope in in_turn for one in read_experience(reader, scope, deletions, view.now)]
         seen = min(last_run(reader, key).get("seq", 0) for key in FIRST)
         unseen = next(changes_after(reader, seen, OWN_WATCH.touched)).touched

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from math import ceil, isclose
-from typing import Any, NamedTuple
+from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.error_text import HEX, QUOTED
@@ -192,30 +193,15 @@ def rendered(texts: Sequence[Step], own: Step) -> str:
 
 @lru_cache(maxsize=16_384)
 def _matched(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the places in `own` of a longest common subsequence."""
-    lengths = [[0] * (len(other) + 1) for _ in range(len(own) + 1)]
-    for i in range(len(own) - 1, -1, -1):
-        row, below = lengths[i], lengths[i + 1]
-        for j in range(len(other) - 1, -1, -1):
-            row[j] = below[j + 1] + 1 if own[i] == other[j] else max(below[j], row[j + 1])
-    found, i, j = [], 0, 0
-    while i < len(own) and j < len(other):
-        if own[i] == other[j]:
-            found.append(i)
-            i, j = i + 1, j + 1
-        elif lengths[i + 1][j] >= lengths[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return tuple(found)
+    """Return the places in `own` of the steps that both have in the same order (Ratcliff and Metzener, 1988)."""
+    blocks = SequenceMatcher(None, own, other, autojunk=False).get_matching_blocks()
+    return tuple(place for block in blocks for place in range(block.a, block.a + block.size))
 
 
 _LEAST_RATE = 0.5
 """Minimum success rate of a proposed way."""
 _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
-_TOO_COMMON = 0.5
-"""In a larger project, words in the goals of more than this share of episodes do not distinguish ways."""
 
 
 @dataclass(frozen=True)
@@ -276,14 +262,6 @@ class Way:
         return self.succeeded >= _LEAST_RATE * self.tried
 
 
-class _Draft(NamedTuple):
-    """A candidate way: its trigger, its steps, and the successful attempts of one community that followed it."""
-
-    trigger: tuple[str, ...]
-    keys: tuple[str, ...]
-    went: list[Attempt]
-
-
 def _builds(attempts: Sequence[Attempt]) -> frozenset[str]:
     return frozenset().union(*(attempt.builds for attempt in attempts))
 
@@ -302,75 +280,48 @@ def attempt_of(row: Row) -> Attempt | None:
 
 
 def ways(attempts: Sequence[Attempt]) -> list[Way]:
-    """Return the repeated ways of a scope's attempts, whatever their outcome, those with the most evidence first."""
-    good = [attempt for attempt in attempts if attempt.went_well]
+    """Return the repeated ways of a scope's attempts, which are in the order of time, whatever their outcome; those with the most evidence first."""
+    good = sorted((one for one in attempts if one.went_well), key=lambda one: str(one.row["id"]))
     weights = tag_weights(attempt.keys for attempt in good)
     groups = communities([attempt.keys for attempt in good], weights, is_large=len(good) >= LARGE_FROM)
-    frequency = Counter(word for attempt in attempts for word in attempt.goal)
-    most = len(attempts) * _TOO_COMMON if len(attempts) >= LARGE_FROM else len(attempts)
-    told_apart = {word for word, many in frequency.items() if many <= most}
-    drafts = [draft for group in groups if (draft := _drafted([good[place] for place in group], told_apart, weights))]
-    by_key: dict[str, list[Attempt]] = {}
-    for attempt in attempts:
-        for key in sorted(set(attempt.keys)):
-            by_key.setdefault(key, []).append(attempt)
-    found = [way for draft in _merged(drafts) if (way := _way(*draft, by_key))]
+    found = [way for group in groups if (way := _way([good[place] for place in group], attempts))]
     return sorted(found, key=lambda way: (-len(way.builds), way.keys, way.trigger))
 
 
-def _drafted(members: Sequence[Attempt], telling: set[str], weights: dict[str, float]) -> _Draft | None:
-    """Return the common trigger and steps of a community, and its attempts that followed them, if there are any."""
-    if len(_builds(members)) < LEAST_BUILDS:
-        return None
-    members = sorted(members, key=lambda attempt: str(attempt.row["id"]))
+def _way(members: Sequence[Attempt], attempts: Sequence[Attempt]) -> Way | None:
+    """Return the common way of a community and all attempts that followed it; None if it led to success in too few builds."""
     common = common_way([attempt.keys for attempt in members])
     if common is None:
         return None
     own = members[common[0]]
     keys = tuple(own.keys[place] for place in common[1:])
-    went = [attempt for attempt in members if follows(attempt.keys, keys)]
-    trigger = _trigger(went, own, keys, telling, weights)
-    return _Draft(trigger, keys, went) if trigger else None
-
-
-def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Return the drafts, merging those with equal trigger words and almost equal steps."""
-    kept: list[_Draft] = []
-    for draft in sorted(drafts, key=lambda one: (-len(one.went), one.keys, one.trigger)):
-        told_alike = (one for one in kept if set(one.trigger) == set(draft.trigger))
-        same = (one for one in told_alike if follows(draft.keys, one.keys) or follows(one.keys, draft.keys))
-        known = next(same, None)
-        if known is None:
-            kept.append(draft)
-        else:
-            known.went.extend(attempt for attempt in draft.went if follows(attempt.keys, known.keys))
-    return kept
-
-
-def _way(
-    trigger: tuple[str, ...], keys: tuple[str, ...], went: Sequence[Attempt], by_key: Mapping[str, Sequence[Attempt]]
-) -> Way | None:
-    """Return the way with all attempts that followed it; None if it led to success in too few builds."""
+    went = {attempt.row["id"]: attempt for attempt in members if follows(attempt.keys, keys)}
+    trigger = _trigger([*went.values()], own, keys)
     words = set(trigger)
-    is_of_the_goal = any(words & set(attempt.goal) for attempt in went)
+    is_of_the_goal = any(words & set(attempt.goal) for attempt in went.values())
 
     def wanted(attempt: Attempt) -> bool:
         return not is_of_the_goal or 2 * len(words & set(attempt.goal)) >= len(words)
 
-    # with n steps optional, whoever followed it took at least one of any n + 1, so of the rarest
-    rarest = sorted(set(keys), key=lambda key: (len(by_key[key]), key))[: may_be_left_out(keys) + 1]
-    near = {attempt.row["id"]: attempt for key in rarest for attempt in by_key[key]}
-    same = [attempt for attempt in near.values() if follows(attempt.keys, keys) and wanted(attempt)]
-    by_id = {attempt.row["id"]: attempt for attempt in went if wanted(attempt)}
-    supporters = [by_id[row["id"]] for row in in_order([attempt.row for attempt in by_id.values()])]
+    same = [attempt for attempt in attempts if follows(attempt.keys, keys) and wanted(attempt)]
+    supporters = [attempt for attempt in same if attempt.row["id"] in went]
     builds = _builds(supporters)
-    if len(builds) < LEAST_BUILDS:
+    if not trigger or len(builds) < LEAST_BUILDS:
         return None
     steps = tuple(_step_text(place, keys, supporters) for place in range(len(keys)))
-    ids = {attempt.row["id"] for attempt in went}
-    succeeded = builds | _builds([one for one in same if one.went_well and one.row["id"] not in ids])
+    succeeded = _builds([one for one in same if one.went_well])
     tried = succeeded | _builds([one for one in same if one.row.get("outcome") == "negative"])
     return Way(trigger, keys, steps, supporters, builds, len(succeeded), len(tried))
+
+
+def _trigger(went: Sequence[Attempt], own: Attempt, keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that most goals share, in order of use; else the name of the first step that has several words."""
+    goals = Counter(word for attempt in went for word in attempt.goal)
+    common = [word for word, many in goals.most_common() if many * 2 > len(went)][:_MOST_TRIGGER_WORDS]
+    if len(common) >= _LEAST_TRIGGER_WORDS:
+        return tuple(word for word in dict.fromkeys([*own.goal, *common]) if word in common)
+    names = (key.split("_") for key in keys if "_" in key)
+    return next((tuple(name) for name in names if all(part.isalnum() for part in name)), ())
 
 
 def _step_text(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -> str:
@@ -379,20 +330,6 @@ def _step_text(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -
     taken = [[step for step in attempt.steps if step.key == keys[place]] for attempt in supporters]
     steps = [same[min(nth, len(same) - 1)] for same in taken if same]
     return rendered(steps, steps[0])
-
-
-def _trigger(
-    went: Sequence[Attempt], own: Attempt, keys: Sequence[str], telling: set[str], weights: dict[str, float]
-) -> tuple[str, ...]:
-    """Return the words that most goals share, in order of use; else the name of the rarest step."""
-    goals = Counter(word for attempt in went for word in attempt.goal if word in telling)
-    common = {word for word, count in goals.items() if count * 2 > len(went)}
-    best = sorted(common, key=lambda word: (-goals[word], word))[:_MOST_TRIGGER_WORDS]
-    if len(best) >= _LEAST_TRIGGER_WORDS:
-        return tuple(dict.fromkeys([*(word for word in own.goal if word in best), *best]))
-    named = [key for key in keys if all(part.isalnum() for part in key.split("_")) and "_" in key]
-    rarest = max(named, key=lambda key: (round(weights.get(key, 0.0), 6), key), default="")
-    return tuple(rarest.split("_"))
 
 
 SOURCE = "procedures"
@@ -424,27 +361,23 @@ def _concluded(result: ProcedureResult, now: str, up_to_seq: int) -> ProceduresL
 
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureResult]:
-    rows = read_scope(view.reader, scope, _TYPES)
+    rows = in_order(read_scope(view.reader, scope, _TYPES))
     episodes = {row["id"]: row for row in rows if row.get("source") != SOURCE and is_true(row, view.now)}
     attempts = [attempt for row in episodes.values() if (attempt := attempt_of(row)) is not None]
-    successes = {one.row["id"]: one.row for one in attempts if one.went_well}
+    successes = {one.row["id"] for one in attempts if one.went_well}
     procedural = [row for row in rows if row["type"] == "procedural"]
     own = [row for row in procedural if row.get("source") == SOURCE]
-    # what faded is no loss, and no reason to stay as it is: the steps are those of the episodes that are left
-    known = [
-        one._replace(faded=frozenset(), kept=frozenset())
-        for one in known_of(view.reader, deletions, own, rows, successes)
-    ]
+    known = known_of(own, successes)
     found = ways(attempts)
-    same = _same(found, known)
-    if any(way.leads_there and place not in same for place, way in enumerate(found)):
-        same = _same(found, [*known, *deleted_of(deletions, scope, SOURCE)])
-    drawn = (_lesson(view, scope, way, same.get(place)) for place, way in enumerate(found))
+    members = [[attempt.row["id"] for attempt in way.supporters] for way in found]
+    same = matched(members, known)
+    if any(way.leads_there and not ones for way, ones in zip(found, same, strict=True)):
+        same = matched(members, [*known, *deleted_of(deletions, scope, SOURCE)])
+    drawn = (_lesson(view, scope, way, next(iter(ones), None)) for way, ones in zip(found, same, strict=True))
     wanted = [lesson for lesson in drawn if lesson]
     followed = {lesson.of.id for lesson in wanted if lesson.of}
     left = [one for one in known if one.id not in followed]
-    told = {one.id: [way.row for way in found[place].supporters] for place, one in same.items()}
-    wanted += [lesson for one in left if (lesson := _stricter(one, told, episodes, view.now))]
+    wanted += [lesson for one in left if (lesson := _stricter(one, episodes, view.now))]
     done = reconcile(
         view,
         wanted,
@@ -471,12 +404,6 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
         new_memory_ids=done.made,
     )
     return Plan(result, commits_of(scope[1], done.units), done.texts)
-
-
-def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
-    """Match ways with the procedures that they continue."""
-    same = matched([[attempt.row["id"] for attempt in way.supporters] for way in found], known)
-    return {place: ones[0] for place, ones in enumerate(same) if ones}
 
 
 def _lesson(view: View, scope: Scope, way: Way, known: Known | None) -> Lesson | None:
@@ -558,13 +485,13 @@ def _is_outside(row: Mapping[str, Any]) -> bool:
     return TRUST.index(row.get("trust_class", "agent")) > TRUST.index("agent")
 
 
-def _stricter(known: Known, told: Mapping[str, Sequence[Row]], episodes: Mapping[str, Row], now: str) -> Lesson | None:
+def _stricter(known: Known, episodes: Mapping[str, Row], now: str) -> Lesson | None:
     """Return what is wanted of a procedure with too little evidence that does not lapse: to be as strict as that, if it is not."""
-    rows = told.get(known.id) or [episodes[one] for one in known.members & episodes.keys()]
+    rows = [episodes[one] for one in known.members & episodes.keys()]
     own, strict = strictness([known.row]), strictness([known.row, *rows])
     if known.was_put_away(now, _OWN_REASONS) or own == strict or _lapse(known, now) is not None:
         return None
-    return Lesson(known.id, strict, sorted(known.members - known.lost), of=known, quotes=None)
+    return Lesson(known.id, strict, sorted(known.members - known.lost), of=known)
 
 
 def _lapse(known: Known, now: str) -> dict[str, Any] | None:

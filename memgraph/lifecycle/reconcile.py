@@ -3,11 +3,11 @@
 A learner is a pure function of the rows of a scope: it says which *lessons* these teach, and which known one each
 continues. What becomes of a memory that was derived is decided here, for all of them alike:
 
-- It is *made* with its evidence, and what it quotes besides is linked, so that the origin of its words is known.
+- It is *made* with links to its evidence, whatever it quotes among it, so that the origin of its words is known.
 - It *grows* with its evidence: fields, links, and with new evidence its relevance, as for a repeated memory. A pinned
   text is kept, and privacy and trust only become stricter.
-- It *lapses* when its evidence no longer teaches it. If somebody withdrew some of that, its words go too. Evidence that only
-  faded is not withdrawn: what rested on it alone stays.
+- It *lapses* when its evidence no longer teaches it. If somebody withdrew some of that, its words go too. Collection archives
+  evidence and never deletes it, so that what is missing was withdrawn.
 - It is *restored* if the lesson comes back, unless somebody has *put it away*: what a user or agent hid, archived or
   deleted is neither changed nor made again. What was deleted because it had faded is made again with new evidence.
 """
@@ -21,7 +21,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from memgraph.lifecycle.episodes import Deletions, Scope, evidence_in, is_true, linked_ids, shared_context, strictness
+from memgraph.lifecycle.episodes import Deletions, Scope, is_true, shared_context, strictness
 from memgraph.lifecycle.run import View
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
@@ -31,7 +31,6 @@ from memgraph.model.ids import source_id
 from memgraph.model.memory import AgentMemory, SemanticMemory, StoredMemory, id_of
 from memgraph.ports import Row
 from memgraph.store.commit.records import Write, patch, record_of
-from memgraph.store.query import Reader
 
 _MOST_AGENTS = 50
 MOST_LINKED = 200
@@ -40,8 +39,6 @@ NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
 NO_LESSON = "what it was made of states no common lesson"
 NOT_COUNTED = "the counts do not show it any more"
 """Reasons for which a derived memory lapses."""
-QUOTED = "it is quoted"
-"""Reason of a link to a memory that is no evidence."""
 _WORDS: dict[str, Any] = {
     **dict.fromkeys("title pattern incorrect_approach correct_approach asked lesson is_solved trigger_pattern".split()),
     **{name: [] for name in "steps prerequisites exit_criteria common_errors agents_involved entities cues".split()},
@@ -57,10 +54,6 @@ class Known(NamedTuple):
     members: frozenset[str]
     lost: frozenset[str] = frozenset()
     """Of its evidence, what was withdrawn."""
-    faded: frozenset[str] = frozenset()
-    """Of its evidence, what was deleted because it had faded."""
-    kept: frozenset[str] = frozenset()
-    """The builds that only the faded ones told."""
     gone: str = ""
     """Empty while it exists; else whether it was "collected", because it had faded, or "deleted" by a user or agent."""
 
@@ -93,13 +86,9 @@ class Lesson:
     """The builds that it was seen in, as `evidence_of` names them: what a known one does not have of these confirms it."""
     of: Known | None = None
     """The one that it continues."""
-    quotes: Collection[str] | None = ()
-    """Memories that it quotes; None: the same as before."""
     besides: Sequence[str] = ()
-    """Memories that are linked as its evidence whatever their number."""
+    """Memories that it quotes: they are linked as its evidence whatever its number."""
     replaces: Sequence[Known] = ()
-    worded: Callable[[], str] | None = None
-    """Returns its content where its `pattern` is new. Default: the fields have it."""
     also: Callable[[AgentMemory], Sequence[Write]] | None = None
     """Returns more events of a memory that is made or changed."""
     is_due: bool = False
@@ -176,35 +165,17 @@ def agents_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(one for row in rows for one in row.get("agents_involved", ())))[:_MOST_AGENTS]
 
 
-def known_of(
-    reader: Reader, deletions: Deletions, own: Iterable[Row], rows: Iterable[Row], evidence: Mapping[str, Row]
-) -> list[Known]:
-    """Return a learner's `own` derived memories with what became of their evidence, given all rows of their scope and those that are evidence."""
-    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
-    missing = frozenset[str]().union(*(one.members for one in known)) - evidence.keys()
-    if not missing:
-        return known
-    gone = {one for one in missing if reader.index.slot(one) < 0}
-    deleted = deletions.deleted_by_user(gone)
-    lost = deleted | (missing - gone)
-    told = {row["id"]: row for row in rows if row["id"] in lost} | deletions.rows(deleted)
-    told |= evidence
-    found = []
-    for one in known:
-        faded = one.members - evidence.keys() - lost
-        if builds := frozenset(one.row.get("evidence_build_ids", ())):
-            kept = builds - evidence_in(told[member] for member in one.members & told.keys())
-        else:
-            kept = frozenset(f"memory {member}" for member in faded)
-        found.append(one._replace(lost=one.members & lost, faded=faded, kept=kept if faded else frozenset()))
-    return found
+def known_of(own: Iterable[Row], evidence: Collection[str]) -> list[Known]:
+    """Return a learner's `own` derived memories, given what is evidence now."""
+    members = ((row, frozenset(row.get("source_event_ids", ()))) for row in own)
+    return [Known(row, ids, lost=ids.difference(evidence)) for row, ids in members]
 
 
 def deleted_of(deletions: Deletions, scope: Scope, source: str) -> list[Known]:
     """Return what was derived in a scope and has been deleted: first what a user or agent deleted. Reads the journal."""
     found = [
         Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
-        for row, reason in deletions.of(source)
+        for row, reason in deletions(source)
         if (row.get("project_id"), row.get("task_id")) == scope
     ]
     return sorted(found, key=lambda one: one.gone == "collected")
@@ -220,7 +191,7 @@ def matched(groups: Sequence[Sequence[str]], known: Iterable[Known]) -> list[lis
     for one in known:
         went = Counter(place_of[member] for member in one.members if member in place_of)
         place, common = max(went.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
-        there = one.members - one.lost - one.faded
+        there = one.members - one.lost
         if common and common * 2 > min(len(groups[place]), len(there or one.members)):
             pairs.append((one.gone, -common, one.id, place, one))
     found: list[list[Known]] = [[] for _ in groups]
@@ -268,22 +239,20 @@ def reconcile(
         said = {**words, "content": lapsed_text, "tags": list(tags)} if one.lost else {}
         linked: list[str] = before.supporting_memory_ids  # type: ignore[attr-defined]
         lost = unlinked(one.id, sorted(one.lost.intersection(linked)))
-        quoted = quoting(view, one.id, (), linked) if one.lost else ()
-        result.units.append([*revision(before, {**said, **state}, view.now), *lost, *quoted])
+        result.units.append([*revision(before, {**said, **state}, view.now), *lost])
         result.texts += [lapsed_text] if one.lost else []
         result.lapsed.append(one.id)
     return result
 
 
 def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") -> dict[str, Any] | None:
-    """Return the fields that end a memory which nothing teaches any more; None: it is out of force or pinned, or its evidence has only faded.
+    """Return the fields that end a memory which nothing teaches any more; None: it is out of force or pinned.
 
     What lapses without having lost anything was ended by the latest evidence, at `ends_at`; else it ends now. The default reason is a lack of
     evidence, or of a lesson in what is left.
     """
     row = known.row
-    is_in_force = is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
-    if not is_in_force or (known.faded and not known.lost):
+    if not is_true(row, now) or "archived_at" in row or row.get("is_pinned"):
         return None
     at = min(ends_at, now) if ends_at and not known.lost else now
     reason = reason or (NO_LESSON if known.members and not known.lost else NO_EVIDENCE_LEFT)
@@ -292,23 +261,19 @@ def invalidated(now: str, known: Known, *, reason: str = "", ends_at: str = "") 
 
 def fresh(lesson: Lesson, known: Known) -> frozenset[str]:
     """Return what confirms a known lesson: the builds of its evidence that it does not have yet."""
-    had = {*known.row.get("evidence_build_ids", ()), *known.kept, *(f"memory {one}" for one in known.members)}
+    had = {*known.row.get("evidence_build_ids", ()), *(f"memory {one}" for one in known.members)}
     return lesson.seen - had
 
 
 def _make(view: View, result: Reconciled, lesson: Lesson) -> None:
     ids = (source_id(lesson.key, number) for number in count())
     memory_id = next(one for one in ids if view.reader.index.slot(one) < 0)
-    linked = [*lesson.evidence[:MOST_LINKED], *lesson.besides]
+    linked = list(dict.fromkeys([*lesson.evidence[:MOST_LINKED], *lesson.besides]))
     known = [*lesson.replaces, *([lesson.of] if lesson.of else ())]
     fields = {**lesson.fields, **strictness([lesson.fields, *(one.row for one in known)])}
-    if lesson.worded is not None:
-        fields["content"] = lesson.worded()
     made = lesson.kind(id=memory_id, **fields, supporting_memory_ids=linked)
     also = lesson.also(made) if lesson.also else ()
-    result.units.append(
-        [made, *also, *_superseding(view, memory_id, lesson), *quoting(view, memory_id, lesson.quotes or (), linked)]
-    )
+    result.units.append([made, *also, *_superseding(view, memory_id, lesson)])
     result.texts.append(made.content)
     result.made.append(memory_id)
     result.ids[lesson.key] = memory_id
@@ -319,20 +284,10 @@ def _grown(view: View, result: Reconciled, lesson: Lesson, known: Known) -> list
     before, row = view.reader.read([known.id])[0], known.row
     new, fields = fresh(lesson, known), dict(lesson.fields)
     fields |= strictness([row, fields, *(one.row for one in lesson.replaces)])
-    if known.faded and not (new or known.lost or has_lapsed(row)):  # the rest says the same in fewer words
-        fields = {name: fields[name] for name in ("privacy_tier", "trust_class")}
-    else:
-        if known.faded:
-            kept = [build for build in before.evidence_build_ids if build in known.kept]
-            fields["evidence_build_ids"] = list(dict.fromkeys([*kept, *fields["evidence_build_ids"]]))[-MAX_ITEMS:]
-            fields["source_event_ids"] = [*sorted(known.faded), *fields["source_event_ids"]][-MAX_ITEMS:]
-        if known.lost and "content" in fields:
-            fields.setdefault("entities", [])
-        if lesson.worded is not None:
-            is_said = getattr(before, "pattern", None) == fields["pattern"] and not known.lost
-            fields["content"] = before.content if is_said or before.is_pinned else lesson.worded()
-        elif before.is_pinned:
-            fields.pop("content", None)
+    if known.lost and "content" in fields:
+        fields.setdefault("entities", [])
+    if before.is_pinned:
+        fields.pop("content", None)
     if has_lapsed(row):
         fields |= {"invalid_at": None, "invalidation_reason": None}
     if new and before.archive_reason == FADED:
@@ -360,30 +315,14 @@ def confirmed(view: View, before: StoredMemory) -> dict[str, Any]:
 
 
 def _links(view: View, memory_id: str, linked: Sequence[str], lesson: Lesson) -> list[Write]:
-    """Return the events that link it with its evidence, and with what it quotes, and with nothing else."""
+    """Return the events that link it with its evidence and with nothing else."""
     before = frozenset(linked)
     first = sorted(lesson.evidence, key=lambda one: one not in before)
-    wanted = [*first[:MOST_LINKED], *lesson.besides]
+    wanted = dict.fromkeys([*first[:MOST_LINKED], *lesson.besides])
     added = [one for one in wanted if one not in before]
     return [
         *([MemoryDerived(id=memory_id, source_ids=added, created_at=view.now)] if added else ()),
         *unlinked(memory_id, sorted(before.difference(wanted))),
-        *(quoting(view, memory_id, lesson.quotes, wanted) if lesson.quotes is not None else ()),
-    ]
-
-
-def quoting(view: View, memory_id: str, quoted: Collection[str], evidence: Collection[str]) -> list[Payload]:
-    """Return the events that link a memory with what it quotes besides its evidence: DERIVED_FROM without SUPPORTS."""
-    reader, index = view.reader, view.reader.index
-    known = linked_ids(index, memory_id, "DERIVED_FROM") - set(index.supporting_ids(memory_id))
-    own = {one for one in known if (reader.record("DERIVED_FROM", (memory_id, one)) or {}).get("reason") == QUOTED}
-    wanted = set(quoted) - set(evidence)
-    return [
-        *(linked_to(memory_id, "DERIVED_FROM", one, QUOTED, view.now) for one in sorted(wanted - known)),
-        *(
-            MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
-            for one in sorted(own - set(quoted) - set(evidence))
-        ),
     ]
 
 

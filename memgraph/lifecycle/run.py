@@ -97,12 +97,11 @@ def last_run(reader: Reader, key: str) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The input of a plan. While the writer lock is held (`is_locked`), a plan must not ask a model."""
+    """The input of a plan, which may be made under the writer lock, so that it must not ask a model."""
 
     reader: Reader
     config: AgentMemoryConfig
     now: str
-    is_locked: bool
 
 
 class Commit(NamedTuple):
@@ -158,7 +157,7 @@ def carry_out(
     for left in reversed(range(attempts)):
         with nullcontext() if left else store.exclusive():
             seq = store.reader.index.offset.seq
-            made = plan(View(store.reader, store.config, store.now(), is_locked=not left))
+            made = plan(View(store.reader, store.config, store.now()))
             if not made.commits:
                 return Done(made.result, [])
             if embedder is not None:

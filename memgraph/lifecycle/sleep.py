@@ -63,7 +63,6 @@ class SleepContext:
     """What a phase is given; `on_portion` records how far one that works in portions has come, so that it is continued from there."""
 
     store: AgentMemoryStore
-    model: LanguageModel | None
     until: float | None
     on_portion: Callable[[int], None] = lambda _seq: None
     judge: Judge | None = None
@@ -104,7 +103,7 @@ PHASES: tuple[Phase, ...] = (
         "near-duplicates",
         lambda one: merge_near_duplicates(one.store, is_time_up=one.is_time_up, on_portion=one.on_portion),
     ),
-    Phase("compress", lambda one: compress(one.store, one.store.embedder, one.model, is_time_up=one.is_time_up)),
+    Phase("compress", lambda one: compress(one.store, one.store.embedder)),
     Phase(COUNTING, lambda one: count_records(one.store, is_time_up=one.is_time_up)),
     Phase("feedback", lambda one: learn_from_feedback(one.store, is_time_up=one.is_time_up)),
     Phase("errors", lambda one: analyse_errors(one.store, is_time_up=one.is_time_up)),
@@ -126,7 +125,8 @@ def sleep(
 ) -> SleepReport:
     """Run these phases, or continue a run that was interrupted within the last day, else begin one.
 
-    Nothing new begins after `max_seconds`: the current step completes its commit, a compression completes without asking the model.
+    Nothing new begins after `max_seconds`: the current step completes its commit, a compression all of its commits. The report counts
+    the usage of the `model` that judges.
     """
     known = [phase.name for phase in PHASES]
     for name in (names := checked(list[Name], phases, "phases")):
@@ -139,7 +139,7 @@ def sleep(
         carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
         store.complete_begun()
         store.check_graph()
-        context = SleepContext(store, model, None if max_seconds is None else began + max_seconds, judge=judge)
+        context = SleepContext(store, None if max_seconds is None else began + max_seconds, judge=judge)
         usage = RunUsage(lambda: (store.embedder, model))
         usage.restart()
         last, started_at = last_run(store.reader, SLEEP), store.now()
@@ -240,5 +240,4 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         memory_ids=changed[:_SHOWN_IDS],
         seconds=round(time.monotonic() - began, 3),
         complete=is_complete,
-        notice=getattr(result, "notice", None),
     )

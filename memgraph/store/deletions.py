@@ -296,12 +296,6 @@ def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
     return found
 
 
-def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
-    """Return the stated reasons of the memories' latest deletions, by id; one pass over the journal."""
-    deletions = (journal.content(line) for line in journal.lines_of(MemoryDeleted.TYPE))
-    return {one["id"]: one.get("reason") for one in deletions}
-
-
 def _beginning(**field: str) -> bytes:
     """Return a field as it stands in a payload, without the end of its value."""
     return orjson.dumps(field)[1:-2]

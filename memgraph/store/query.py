@@ -35,7 +35,6 @@ from memgraph.store.deletions import (
     Lineage,
     deleted,
     deleted_of,
-    reasons_of_deletion,
 )
 from memgraph.store.projector import Projector
 
@@ -172,10 +171,6 @@ class Reader:
         """Return the last state of some deleted memories, with the reasons given. Reads the whole journal."""
         return deleted(self._projector.journal, memory_ids)
 
-    def reasons_of_deletion(self) -> dict[str, str | None]:
-        """Return the reasons for all deletions of memories so far, by id. Reads the whole journal."""
-        return reasons_of_deletion(self._projector.journal)
-
     def history(self, memory_id: str) -> list[Event]:
         """Return the events that refer to a memory. Reads the whole journal."""
         return self.histories([memory_id])[memory_id]
@@ -265,12 +260,15 @@ class Reader:
         order = self.relevance() if by == "relevance" else self.index.column(f"{by}_days")
         return self.index.live_ids(mask, np.round(order, 9), limit)
 
-    def relevance(self, slots: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
-        """Return the current relevance of these slots; by default of all."""
-        index = self.index
+    def relevance(
+        self, slots: NDArray[Any] | slice = slice(None), *, without_floor: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return the current relevance of these slots; by default of all. A floor of this height does not count."""
+        index, floor = self.index, self.index.column("floor")[slots]
         days = np.maximum(0.0, self.now_days() - index.column("anchored_days")[slots])
         rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")[slots]]
-        faded = np.maximum(index.column("floor")[slots], index.column("anchor")[slots] * np.exp(-rates * days))
+        floor = np.where(floor == without_floor, 0.0, floor) if without_floor is not None else floor
+        faded = np.maximum(floor, index.column("anchor")[slots] * np.exp(-rates * days))
         return np.where(index.column("is_pinned")[slots], 1.0, faded)
 
     def cosines(self, query: Vector, slots: NDArray[Any] | slice, *, only_near: bool = False) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from memgraph.journal.journal import ReplacedJournalError
 from memgraph.lifecycle import sleep
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
-from memgraph.testing import FakeClock, FakeEmbedder, FakeLanguageModel
+from memgraph.testing import FakeClock, FakeEmbedder
 
 
 class Opener:
@@ -120,20 +120,25 @@ def test_a_server_keeps_its_lock_on_a_store_that_is_opened_again(opener: Opener,
     other.close()
 
 
-def test_a_sleep_goes_on_when_the_journal_is_resealed_meanwhile(opener: Opener) -> None:
-    class Resealing(FakeLanguageModel):
-        def complete(self, messages: Any, schema: Any = None) -> str:
-            if not self.calls:
-                opener.reseal()
-            return super().complete(messages, schema)
-
+def test_a_sleep_goes_on_when_the_journal_is_resealed_meanwhile(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opener() as memory:
         for project in ("shop", "cafe"):
             attempt = {"type": "episodic", "project_id": project, "outcome": "negative", "tags": ["auth", "jwt"]}
             memory.store.insert_memories(
                 [{**attempt, "content": f"Attempt {n} failed", "build_id": f"b{n}"} for n in range(3)]
             )
-        report = sleep(memory.store, model=Resealing())
+        embed = memory.store.embedder.embed
+
+        def resealed(texts: Any) -> Any:
+            monkeypatch.undo()
+            opener.reseal()
+            return embed(texts)
+
+        monkeypatch.setattr(memory.store.embedder, "embed", resealed)
+        report = sleep(memory.store)
+        assert memory.store.embedder.embed != resealed
         made = memory.store.query_by_type("semantic")
     assert report.complete
     assert {one.project_id for one in made} == {"shop", "cafe"}

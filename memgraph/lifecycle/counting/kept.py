@@ -74,13 +74,6 @@ _MOST_BETWEEN = 20
 _MOST_TITLE_CHARS = 120
 
 
-class _History(NamedTuple):
-    """The records that are counted in a project, and the rows of its episodes by id."""
-
-    records: list[Record]
-    rows: dict[str, Row]
-
-
 _OF_FACTS = {
     "file": "a file: without merges, it was changed by {}",
     "folder": "a folder: without merges, its files were changed by {}",
@@ -197,7 +190,7 @@ def _author(row: Row) -> str:
 
 def records_of(reader: Reader, project: str, runs: Sequence[Row]) -> list[Record]:
     """Return the commits of a project in the order in which they were made, then the results of its tests. Costs a read of all its episodes."""
-    return _history(reader, project, runs).records
+    return _history(reader, project, runs)[0]
 
 
 def rules_of(records: Sequence[Record]) -> list[Counted]:
@@ -253,10 +246,7 @@ def _planned(project: str, runs: Sequence[Row], view: View) -> Plan[CountingRepo
     for rule in _strongest(rules_of(records)):
         lesson = _lesson(project, rule, [rows[one] for one in rule.evidence])
         of = touchable.pop(memory_id := source_id(lesson.key, 0), None)
-        is_new = memory_id not in known and memory_id not in reader.rejected()
-        stated = (rule.text, lesson.fields["confidence"])
-        is_same = of and (of.row["content"], of.row.get("confidence", 1.0)) == stated and "invalid_at" not in of.row
-        if is_new or (of and not is_same):
+        if of or (memory_id not in known and memory_id not in reader.rejected()):
             wanted.append(replace(lesson, of=of))
     found = reconcile(view, wanted, touchable.values(), lapse=partial(invalidated, view.now, reason=NOT_COUNTED))
     report = CountingReport(created=len(found.made), updated=len(found.grown), ended=len(found.lapsed))
@@ -330,8 +320,8 @@ def _is_fix(row: Row) -> bool:
     return row.get("change_kind") == _FIXES or bool(row.get("closes"))
 
 
-def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
-    """Return the commits of a project in the order of its history, and the results of its tests in the order of their times."""
+def _history(reader: Reader, project: str, runs: Sequence[Row]) -> tuple[list[Record], dict[str, Row]]:
+    """Return the commits of a project in the order of its history with the results of its tests in the order of their times; and the rows of its episodes."""
     rows = _rows(reader, project)
     by_commit = {row["git_commit"]: row for row in rows if "git_commit" in row and row.get("changes")}
     changes = [_change(row) for row in by_commit.values()]
@@ -342,7 +332,7 @@ def _history(reader: Reader, project: str, runs: Sequence[Row]) -> _History:
         for event in row.get("source_event_ids", ())
     }
     by_id = {row["id"]: row for row in rows}
-    return _History([*changes, *_outcomes(runs, told, changes, by_id)], by_id)
+    return [*changes, *_outcomes(runs, told, changes, by_id)], by_id
 
 
 def _outcomes(

@@ -33,7 +33,7 @@ from memgraph.index.analyser import analyse
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.dedup.same import is_equal, same, stands_for_both
-from memgraph.lifecycle.reconcile import revised
+from memgraph.lifecycle.reconcile import linked_to, revised
 from memgraph.lifecycle.run import (
     MOST_EVENTS,
     Changes,
@@ -50,7 +50,7 @@ from memgraph.lifecycle.run import (
     never,
 )
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.memories import MemoryLinked, MemoryMerged
+from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import canonical_name
@@ -283,17 +283,6 @@ def joined(
     )
 
 
-def merge_writes(
-    before: StoredMemory, gone: StoredMemory, after: StoredMemory, *, score: float, reason: str, now: str
-) -> list[Write]:
-    """Return the events that merge a stored memory into another one, which supersedes it."""
-    ends = {"source_id": before.id, "relation": "SUPERSEDES", "target_id": gone.id}
-    return [
-        merge_write(before, gone, after, is_stored=True),
-        MemoryLinked(**ends, score=score, reason=reason, created_at=now),
-    ]
-
-
 def merge_write(existing: AgentMemory, candidate: AgentMemory, after: AgentMemory, *, is_stored: bool = False) -> Write:
     """Return the event by which a memory takes up a duplicate, with its new vector; it keeps a text that is stored nowhere else."""
     is_lost = not is_stored and candidate.content not in (existing.content, after.content)
@@ -496,7 +485,8 @@ def _commits(view: View, unions: Sequence[_Union], reason: str) -> list[Commit]:
         kept, writes = union.kept, list[Write]()
         for other, pair in union.others:
             after = joined(kept, other, view.now, view.config.forgetting_curve, takes_text=other is union.text)
-            writes += merge_writes(kept, other, after, score=pair.score, reason=reason, now=view.now)
+            link = linked_to(kept.id, "SUPERSEDES", other.id, reason, view.now).model_copy(update={"score": pair.score})
+            writes += [merge_write(kept, other, after, is_stored=True), link]
             kept = after
         merges.append((kept.task_id, writes))
     return commits_by_task(merges)

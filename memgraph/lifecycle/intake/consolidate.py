@@ -243,7 +243,7 @@ class ConsolidationPipeline:
             return CompressionResult(notice=_SWITCHED_OFF)
         with reported(self._store, "compress") as notes:
             errors = analyse_errors(self._store)  # errors of several builds, which `compress` leaves to it
-            result = compress(self._store, self._embedder, self.language_model)
+            result = compress(self._store, self._embedder)
             collected = collect(self._store)
             result = result.model_copy(
                 update={

@@ -385,7 +385,6 @@ class PhaseReport(Model):
     seconds: Finite = 0.0
     complete: bool = True
     """False if it was stopped; the next sleep continues it."""
-    notice: str | None = None
 
 
 class SleepReport(Model):

@@ -51,26 +51,12 @@ class FadedMemory(Model):
     last_accessed_at: Timestamp | None = None
 
 
-class ChangedRecall(Model):
-    """A retrieval that returned memories which a collection would archive or delete, and their scores there."""
-
-    query_id: str
-    retrieved_at: Timestamp
-    agent_name: str | None = None
-    project_id: str | None = None
-    scores: dict[str, float]
-
-
 class CollectionPreview(CollectionResult):
     """Preview of a collection."""
 
     memory_ids: list[str] = Field(default_factory=list)
     memories: list[FadedMemory] = Field(default_factory=list)
     """The first 100 of `memory_ids`."""
-    recalls: list[ChangedRecall] = Field(default_factory=list)
-    """Retrievals since `recalls_since` that returned one of them, newest first; of `recalls_in_all` since then."""
-    recalls_since: Timestamp
-    recalls_in_all: Count = 0
 
 
 class ReembedResult(Model):

@@ -286,23 +286,6 @@ class TestWithdrawn:
             analyse_errors(store)
             assert [one.confidence for one in antipatterns(store)] == [0.8]
 
-    def test_it_outlasts_faded_evidence_only(self, store: Store) -> None:
-        ids = learn(store, failed(1), failed(2), failed(3))
-        analyse_errors(store)
-        (made,) = antipatterns(store)
-        store.delete_memory(ids[0], reason="faded")
-        analyse_errors(store)
-        assert [one.content for one in antipatterns(store)] == [made.content]
-        learn(store, failed(4))
-        analyse_errors(store)
-        (grown,) = antipatterns(store)
-        assert sorted(grown.evidence_build_ids) == ["b1", "b2", "b3", "b4"]
-        assert "came up in 4 builds, in February 2026." in grown.content
-        store.delete_memory(ids[1])
-        store.delete_memory(ids[2])
-        analyse_errors(store)
-        assert antipatterns(store) == []
-
     def test_with_some_evidence_forgotten_it_is_retired(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)

@@ -1,4 +1,4 @@
-"""``collect``: archive faded memories, or preview which would go and which recalls that would have changed."""
+"""``collect``: archive faded memories, or preview which would go."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _SHOWN = 10
 
 
 @click.command(cls=Command)
-@click.option(
-    "--preview", is_flag=True, help="Only print what would be archived, and which past recalls had returned it."
-)
+@click.option("--preview", is_flag=True, help="Only print what would be archived, and how often it was used.")
 @pass_settings
 def collect(settings: Settings, preview: bool) -> None:
     """Archive faded memories, update the floors of landmarks, and summarise long-unused episodes."""
@@ -65,15 +63,6 @@ def _preview_lines(previewed: CollectionPreview) -> list[str]:
         lines.append(f"  {memory.id}  {memory.relevance:.3f}  {used:<6}  {memory.type:<10}  {plain(memory.content)}")
     if len(previewed.memory_ids) > _SHOWN:
         lines.append(f"  … and {len(previewed.memory_ids) - _SHOWN:,} more; --json names them all")
-    since = previewed.recalls_since[:10]
-    changed = f"{len(previewed.recalls):,} of {count(previewed.recalls_in_all, 'recall')} since {since}"
-    lines.append(f"{changed} had returned one of these{':' if previewed.recalls else '.'}")
-    for recall in previewed.recalls[:_SHOWN]:
-        who = " ".join(filter(None, [recall.agent_name, recall.project_id]))
-        scores = ", ".join(f"{memory_id[:8]} (score {score:.3f})" for memory_id, score in recall.scores.items())
-        lines.append(f"  {recall.retrieved_at[:16]}  {plain(who)}  {scores}")
-    if len(previewed.recalls) > _SHOWN:
-        lines.append(f"  … and {len(previewed.recalls) - _SHOWN:,} more; --json names them all")
     return lines
 
 

@@ -9,7 +9,7 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice, progress, usage_lines
+from memgraph.interfaces.cli.base.output import count, emit, progress, usage_lines
 
 if TYPE_CHECKING:
     from memgraph.model.results.learning import PhaseReport, SleepReport
@@ -61,9 +61,6 @@ def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None
     with opened(settings) as memory, progress(settings, "sleeping") as bar:
         report = memory.maintenance.sleep(phases=phases, max_seconds=max_seconds, progress=bar)
     emit(settings, report, _lines(report))
-    for phase in report.phases:
-        if phase.notice:
-            notice(phase.notice)
 
 
 def _lines(report: SleepReport) -> list[str]:

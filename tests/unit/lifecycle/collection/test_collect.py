@@ -165,7 +165,6 @@ class TestSummaries:
         assert store.unarchive(told.id).archive_summary is None
 
 
-@pytest.mark.embedded
 class TestPreview:
     def test_a_preview_writes_nothing_and_matches_the_run(self, store: Any, clock: Any) -> None:
         store.insert_memories([episode(number) for number in range(1, 5)])
@@ -182,26 +181,9 @@ class TestPreview:
         assert (done.archived, done.summarised, done.floors_set) == (3, 1, 2)
         assert sorted(previewed.memory_ids) == archived(store)
 
-    def test_a_preview_lists_recalls_it_would_have_changed(self, store: Any, clock: Any) -> None:
-        store.insert_memory(episode(1, content="The proxy strips the header", relevance_score=0.3, outcome="neutral"))
-        store.insert_memory(episode(2, content="Sessions hold behind the proxy", relevance_score=1.0, is_pinned=True))
-        memory = memgraph.MemGraph(store)
-        asked = memory.recall("proxy header", agent="MARS", project="shop")
-        memory.recall("nothing of the kind", project="bank")
-        assert preview_collection(store).recalls == []
-        clock.advance(days=60)
-        previewed = preview_collection(store)
-        (changed,) = previewed.recalls
-        assert (changed.query_id, changed.agent_name, changed.project_id) == (asked.query_id, "MARS", "shop")
-        scores = {one.memory_id: one.score for one in asked.explanations}
-        assert changed.scores == {str(UUID(int=1)): scores[str(UUID(int=1))]}
-        assert previewed.recalls_in_all == 2
-        clock.advance(days=31)
-        assert (preview_collection(store).recalls, preview_collection(store).recalls_in_all) == ([], 0)
-
     def test_of_an_empty_store(self, store: Any) -> None:
         previewed = preview_collection(store)
-        assert (previewed.memory_ids, previewed.recalls, previewed.landmark_share) == ([], [], 0.0)
+        assert (previewed.memory_ids, previewed.landmark_share) == ([], 0.0)
         assert run(store) == CollectionResult()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +11,7 @@ from uuid import UUID
 import pytest
 
 import memgraph
-from memgraph.extraction.llm.extractor import ModelExtractor
-from memgraph.lifecycle import lessons as compressing
+from memgraph.lifecycle import episodes as incremental
 from memgraph.lifecycle import reconcile as reconciling
 from memgraph.lifecycle import run as runner
 from memgraph.lifecycle.errors import analyse_errors
@@ -27,7 +24,6 @@ from memgraph.model.events.registry import attempt_in
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
-from memgraph.testing import FakeLanguageModel
 
 Store = Any
 
@@ -194,13 +190,12 @@ class TestJoinedAndSplit:
 
 
 class TestGone:
-    @pytest.mark.parametrize("way", ["archive", "delete_memory"])
-    def test_faded_episodes_are_still_evidence(self, store: Store, way: str) -> None:
+    def test_faded_episodes_are_still_evidence(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)
         run(store)
         (made,) = in_force(store)
         for memory_id in ids[:3]:
-            getattr(store, way)(memory_id, reason=FADED)
+            store.archive(memory_id, reason=FADED)
         assert counts(run(store)) == (0, 0, 0, 0)
         for n in (5, 6):
             learn(store, n)
@@ -208,14 +203,13 @@ class TestGone:
             (after,) = in_force(store)
             assert (after.id, after.confidence, len(after.evidence_build_ids)) == (made.id, 0.9, n)
         for one in store.query_by_type("episodic"):
-            getattr(store, way)(one.id, reason=FADED)
+            store.archive(one.id, reason=FADED)
         run(store)
         assert [(made.id, made.content) for made in in_force(store)] == [(after.id, after.content)]
 
     def test_deleted_episodes_are_no_evidence(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)
-        model = FakeLanguageModel(json.dumps({"text": "Every attempt at jwt failed in 4 builds, first with E1."}))
-        run(store, model=model)
+        run(store)
         store.delete_memory(ids[0])
         assert counts(run(store)) == (0, 1, 0, 0)
         (made,) = in_force(store)
@@ -232,21 +226,6 @@ class TestGone:
         store.rebuild()
         assert store.digest() == digest
 
-    @pytest.mark.parametrize("reason", [None, FADED], ids=["by somebody", "because it had faded"])
-    def test_remaining_evidence_may_be_faded(self, store: Store, reason: str | None) -> None:
-        """Told anew by those that are kept; where none is, nothing can be told that the deleted one did not say."""
-        ids = learn(store, 1, 2, 3, 4, 5)
-        run(store)
-        (made,) = in_force(store)
-        for memory_id in ids[:3]:
-            store.archive(memory_id, reason=FADED)
-        store.delete_memory(ids[3], reason=FADED)
-        store.delete_memory(ids[4], reason=reason)
-        assert counts(run(store)) == ((0, 0, 0, 0) if reason else (0, 1, 0, 0))
-        (after,) = in_force(store)
-        assert (after.id, len(after.evidence_build_ids)) == (made.id, 5 if reason else 4)
-        assert ("E5" in after.content, counts(run(store))) == (bool(reason) and "E5" in made.content, (0, 0, 0, 0))
-
     def test_the_journal_is_read_once_for_all_deletions(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = [
             one for topic in ("jwt", "oauth", "smtp") for one in learn(store, 1, 2, 3, topic=topic, project_id=topic)
@@ -255,10 +234,9 @@ class TestGone:
         for memory_id in ids:
             store.delete_memory(memory_id)
         reads: list[str] = []
-        for name in ("reasons_of_deletion", "deleted_of"):
-            monkeypatch.setattr(reading, name, counting(getattr(reading, name), reads, name))
+        monkeypatch.setattr(reading, "deleted_of", counting(reading.deleted_of, reads, "deleted_of"))
         assert run(store).retired == 3
-        assert sorted(reads) == ["deleted_of", "reasons_of_deletion"]
+        assert reads == ["deleted_of"]
 
     @pytest.mark.parametrize("way", ["suppress", "invalidate"])
     def test_forgotten_or_invalid_episodes_are_no_evidence(self, store: Store, way: str) -> None:
@@ -469,58 +447,6 @@ class TestWhatItInherits:
         assert counts(run(store)) == (0, 0, 0, 0)
 
 
-class TestWording:
-    GOOD = "Tokens failed in 3 builds; every attempt at jwt ended in an error."
-
-    def test_a_model_words_it_once(self, store: Store) -> None:
-        learn(store, 1, 2, 3)
-        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
-        assert run(store, model=model).notice is None
-        (made,) = in_force(store)
-        assert made.content == self.GOOD
-        learn(store, 4, project_id="other")
-        store.update_memory(made.supporting_memory_ids[0], title=None, location="x")
-        run(store, model=model)
-        assert [one.content for one in in_force(store)] == [self.GOOD]
-        assert len(model.calls) == 1
-
-    @pytest.mark.parametrize(
-        "text", ["", "x" * 801, "Use `redis_cache.py` instead of tokens, as in 3 builds.", "See PR-991 for all of it."]
-    )
-    def test_invented_names_are_rejected(self, store: Store, text: str) -> None:
-        learn(store, 1, 2, 3)
-        result = run(store, model=FakeLanguageModel(json.dumps({"text": text})))
-        (made,) = in_force(store)
-        assert made.content == made.pattern
-        assert "own words served" in result.notice
-
-    def test_the_model_is_not_asked_under_the_lock_nor_twice(self, store: Store) -> None:
-        waiting: list[bool] = []
-
-        class Talking(FakeLanguageModel):
-            def complete(self, *args: Any, **given: Any) -> str:
-                beside = threading.Thread(target=learn, args=(store, 10 + len(waiting)), daemon=True)
-                beside.start()
-                beside.join(60)
-                waiting.append(beside.is_alive())
-                return super().complete(*args, **given)
-
-        learn(store, 1, 2, 3)
-        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
-        result = run(store, model=Talking(json.dumps({"text": "The same failed again and again in all these builds."})))
-        assert waiting == [False] * 3  # two at first, then the one that has grown
-        assert "others wrote meanwhile" in result.notice
-        assert sorted(len(made.supporting_memory_ids) for made in in_force(store)) == [3, 6]
-
-    def test_after_the_time_limit_the_episodes_words_are_used(self, store: Store) -> None:
-        learn(store, 1, 2, 3)
-        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
-        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
-        result = run(store, model=model, is_time_up=lambda: bool(model.calls))
-        assert (len(model.calls), result.compressed) == (1, 2)
-        assert "the time was up" in result.notice
-
-
 def test_the_build_count_triggers_compression(open_store: Callable[..., Store]) -> None:
     from memgraph.testing import FakeExtractor
 
@@ -558,14 +484,14 @@ def test_a_run_remembers_how_far_it_has_looked_while_others_write(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn(store, 1, 2)
-    reconciled = compressing.reconcile
+    carried_out = incremental.carry_out
 
     def beside(*args: Any, **given: Any) -> Any:
-        monkeypatch.setattr(compressing, "reconcile", reconciled)
+        monkeypatch.setattr(incremental, "carry_out", carried_out)
         store.insert_memory(episode(9, "smtp", project_id="elsewhere"))
-        return reconciled(*args, **given)
+        return carried_out(*args, **given)
 
-    monkeypatch.setattr(compressing, "reconcile", beside)
+    monkeypatch.setattr(incremental, "carry_out", beside)
     assert [run(store).episodes for _ in range(3)] == [2, 1, 0], "the second looks only at what others wrote"
 
 
@@ -586,15 +512,15 @@ def test_builds_that_are_consolidated_while_a_run_reads_wait_for_the_next(
 
     learn(store, 1, 2)
     consolidate("b1", "b2")
-    reconciled = compressing.reconcile
+    carried_out = incremental.carry_out
 
     def beside(*args: Any, **given: Any) -> Any:
-        monkeypatch.setattr(compressing, "reconcile", reconciled)
+        monkeypatch.setattr(incremental, "carry_out", carried_out)
         store.insert_memory(episode(9, "smtp", project_id="elsewhere"))
         consolidate("b9", "b10", "b10")
-        return reconciled(*args, **given)
+        return carried_out(*args, **given)
 
-    monkeypatch.setattr(compressing, "reconcile", beside)
+    monkeypatch.setattr(incremental, "carry_out", beside)
     assert (builds_since(store.reader), run(store).episodes, builds_since(store.reader)) == (2, 2, 2)
     digest = store.digest()
     store.rebuild()
@@ -618,14 +544,14 @@ def test_a_run_that_finds_nothing_to_do_is_recorded_only_if_it_has_read_much(sto
 
 def test_concurrent_writes_are_included(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(store, 1, 2, 3)
-    reconciled = compressing.reconcile
+    embed = store.embedder.embed
 
-    def beside(*args: Any, **given: Any) -> Any:
-        monkeypatch.setattr(compressing, "reconcile", reconciled)
+    def beside(texts: Any) -> Any:
+        monkeypatch.undo()
         learn(store, 4)
-        return reconciled(*args, **given)
+        return embed(texts)
 
-    monkeypatch.setattr(compressing, "reconcile", beside)
+    monkeypatch.setattr(store.embedder, "embed", beside)
     run(store)
     assert [len(made.supporting_memory_ids) for made in in_force(store)] == [4]
 
@@ -761,12 +687,3 @@ class TestTrialsOfATask:
         assert [(len(one.evidence_build_ids), one.supporting_memory_ids) for one in in_force(store)] == [
             (3, sorted(ids[1:]))
         ]
-
-
-def test_sleep_words_with_the_configured_model(store: Store) -> None:
-    learn(store, 1, 2, 3)
-    text = "Every attempt at jwt failed in 3 builds, first with E1."
-    model = FakeLanguageModel(json.dumps({"text": text}))
-    memgraph.MemGraph(store, extractor=ModelExtractor(model)).maintenance.sleep(phases=["compress"])
-    assert len(model.calls) == 1
-    assert [one.content for one in in_force(store)] == [text]

@@ -250,22 +250,19 @@ class TestWithdrawn:
         assert store.get_memory(found.id).evidence_build_ids == ["b2", "b3", "b4", "b5"]
 
     @pytest.mark.parametrize(
-        ("withdraw", "lapses"),
+        "withdraw",
         [
-            (lambda store, one: store.delete_memory(one), 1),
-            (lambda store, one: store.delete_memory(one, reason="faded"), 0),
-            (lambda store, one: store.update_memory(one, outcome="failure"), 1),
-            (lambda store, one: store.invalidate(one), 1),
+            lambda store, one: store.delete_memory(one),
+            lambda store, one: store.update_memory(one, outcome="failure"),
+            lambda store, one: store.invalidate(one),
         ],
-        ids=["deleted", "collected", "no success after all", "not true"],
+        ids=["deleted", "no success after all", "not true"],
     )
-    def test_every_withdrawal_except_fading_counts(
-        self, store: Store, proposed: Any, withdraw: Callable[[Store, str], Any], lapses: int
-    ) -> None:
+    def test_every_withdrawal_counts(self, store: Store, proposed: Any, withdraw: Callable[[Store, str], Any]) -> None:
         approve_proposal(store, proposed.id)
         withdraw(store, store.get_memory(proposed.id).supporting_memory_ids[0])
-        assert learn_procedures(store).retired == lapses
-        assert len(list_proposals(store, state="in force")) == 1 - lapses
+        assert learn_procedures(store).retired == 1
+        assert list_proposals(store, state="in force") == []
 
     def test_private_evidence_makes_it_private(self, store: Store) -> None:
         ids = learn(store, solved(1), solved(2), solved(3), solved(4))
