@@ -26,11 +26,7 @@ ROOM_LINES = {
     "diagnostics": 1_000,
     "disk": 720,
     "embedding": 680,
-<<<<<<< HEAD
     "extraction": 8_010,
-=======
-    "extraction": 7_990,
->>>>>>> s1
     "facade": 880,
     "fold": 2_270,
     "graph": 2_050,

@@ -15,9 +15,10 @@ from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.conflict import is_users
 from memgraph.lifecycle.contradictions.resolution import dismissal, refuted, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, joined, merge_writes, ranked
+from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, joined, merge_write, ranked
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
 from memgraph.lifecycle.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order, text_shown, undecided_of
+from memgraph.lifecycle.reconcile import linked_to
 from memgraph.lifecycle.run import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.memories import MemoryLinked
@@ -338,7 +339,8 @@ def _unite(
     for one in others:
         if _may_retire(one, trust_class):
             after = joined(kept, one, store.now(), store.config.forgetting_curve, takes_text=False)
-            found.writes += merge_writes(kept, one, after, score=1.0, reason=NEAR_DUPLICATE, now=store.now())
+            found.writes.append(merge_write(kept, one, after, is_stored=True))
+            found.writes.append(linked_to(kept.id, "SUPERSEDES", one.id, NEAR_DUPLICATE, store.now()))
             found.replace(kept.id, one.id, "the statements are merged")
             kept = after
         else:
