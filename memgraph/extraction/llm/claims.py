@@ -263,9 +263,7 @@ def is_dated(date: str, source: str) -> bool:
 
 
 _LEAST_COMMON = 0.25
-_NUMBERS = dict(
-    zip("two three four five six seven eight nine ten eleven twelve".split(), map(str, range(2, 13)), strict=True)
-)
+_NUMBERS = dict(zip("two three four five six seven eight nine ten".split(), map(str, range(2, 11)), strict=True))
 _WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_WIDE}]|\d+(?:[.,:]\d+)*%?|[^\W\d_{_WIDE}]+(?:['’](?!s\b)[^\W\d_{_WIDE}]+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?%?")
@@ -388,20 +386,14 @@ def _spelled(text: str) -> str:
 
 
 def _unsaid(text: str, evidence: Evidence, metadata: str) -> Iterator[str]:
-    """Yield the numbers and identifiers of a statement that the evidence does not have, and whether it has too little in common with it.
-
-    A number in words may count what the evidence lists: it is wrong where the evidence gives another one for the same word.
-    """
-    told = _texts(" ".join(evidence.sentences))
-    counted = {stem(word) for number, word in pairwise(told) if number[0].isdigit()}
-    quoted = {*told, *_texts(metadata)}
+    """Yield the numbers and identifiers of a statement that the evidence does not have, and whether it has too little in common with it."""
+    quoted = {*_texts(" ".join(evidence.sentences)), *_texts(metadata)}
     known = {stem(word) for word in (*quoted, *evidence.around)}
     initial, outside_paths = True, set[str]()
-    for token, after in pairwise([*filter(None, _TOKENS.split(text)), ""]):
+    for token in filter(None, _TOKENS.split(text)):
         item = token.strip(_EDGES)
         words = _texts(item)
-        is_other = item.casefold() in _NUMBERS and not counted.isdisjoint(map(stem, _texts(after)))
-        is_exact = is_other or _IDENTIFIER.search(item)
+        is_exact = _IDENTIFIER.search(item) or _IDENTIFIER.search(" ".join(words))
         is_name = not (initial or evidence.is_of_user) and any(char.isupper() for char in item)
         initial = token[-1] in ".:;!?"
         is_path = ("/" in item or "\\" in item) and quoted.issuperset(words)

@@ -135,8 +135,6 @@ def test_only_the_sentences_that_are_quoted_are_shown_and_none_of_them_is_cut() 
     [
         ("lesson: The press needs firmware 2.4.1.", "Firmware 2.4.1 is needed."),
         ("lesson: Two fans share a fuse.", "2 fans share one fuse."),
-        ("lesson: It broke the lid, the fan and the lamp.", "Three things broke: the lid, the fan and the lamp."),
-        ("lesson: After 5 tries the lid and the fan gave way.", "Two parts gave way: the lid and the fan."),
         ("lesson: The log keeps a window of 90 days", "The log keeps a 90-day window."),
         ("lesson: set timeout to 60 s and 1,000 rows", "The timeout is 60s, the rows are 1000."),
         ("output: shop/kiln.py:40: too hot", "In kiln.py the kiln is too hot (line 40)."),
@@ -158,9 +156,6 @@ def test_what_the_quoted_sentences_have_in_another_form_is_kept(record: str, sai
     [
         ("lesson: The press needs firmware 2.4.1.", "Firmware 2.4 is needed.", "“2.4”"),
         ("lesson: Two fans share a fuse.", "three fans share one fuse.", "“three”"),
-        ("lesson: It gave up after 5 retries.", "It gave up after three retries.", "“three”"),
-        ("lesson: It gave up after five retries.", "It gave up after 3 retries.", "“3”"),
-        ("lesson: It broke the lid, the fan and the lamp.", "It broke the lid, the fan and the lamp: 3 things.", "“3”"),
         ("lesson: shop/kiln.py:40 was wrong", "In shop/oven.py:40 it was wrong.", "“shop/oven.py:40”"),
         ("lesson: kiln_limit was wrong", "It was wrong: lamp_limit.", "“lamp_limit”"),
         ("lesson: the flag --lid is wrong", "The flag --lamp is wrong.", "“--lamp”"),
