@@ -13,7 +13,7 @@ from memgraph.extraction.llm.claims import Claim, evidence_in
 from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.conflict import is_users
-from memgraph.lifecycle.contradictions.resolution import dismissal, refuted, replacement
+from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, joined, merge_write, ranked
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
@@ -319,13 +319,11 @@ def _decision(
         return found
     for one in about:
         keep, gone = (one, newest) if verdict == "older holds" else (newest, one)
-        kept, replaced = store.read_memories([keep, gone])
+        (replaced,) = store.read_memories([gone])
         if not _may_retire(replaced, trust_class):
             problem = f"would replace {gone}, which is the user's or trusted more: answer “”, and the user decides (`memgraph contradictions resolve`, `supersede`)"
             raise InvalidInputError(problem, field="verdict", value=verdict)
-        reason = f"{answered_by}: {verdict}"
-        found.writes.append(replacement(store, keep=keep, gone=gone, reason=reason))
-        found.writes += refuted(store.reader, replaced, kept, reason, store.now())
+        found.writes.append(replacement(store, keep=keep, gone=gone, reason=f"{answered_by}: {verdict}"))
         how = "the older statement replaces the newer" if gone == newest else "the newer statement replaces the older"
         found.replace(keep, gone, how)
     return found

@@ -25,8 +25,6 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, is_users
-from memgraph.lifecycle.dedup.near_duplicates import with_terms
-from memgraph.lifecycle.dedup.same import plain_words
 from memgraph.lifecycle.reconcile import linked_to
 from memgraph.lifecycle.run import Plan, TimeIsUp, View, added, carry_out, commits_by_task, never
 from memgraph.model.base import Name, checked
@@ -39,7 +37,7 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
-from memgraph.text.attempts import AT_WORK, BEFORE, CONCLUDED, LEADS, SAID, stated, without_lead
+from memgraph.text.attempts import stated
 from memgraph.text.calendar import MONTHS, month_of, span
 from memgraph.text.sentences import split_sentences
 
@@ -100,30 +98,6 @@ def linked(
     """Return the event that links a newer memory to the older one that it conflicts with."""
     ends = {"source_id": newer.id, "target_id": older.id}
     return MemoryLinked(relation=relation, **ends, score=conflict.score, reason=conflict.noted, created_at=now)
-
-
-def refuted(reader: Reader, older: StoredMemory, newer: StoredMemory, reason: str, now: str) -> list[MemoryLinked]:
-    """Return the links from a memory that replaces another one to the earlier records that say what that one states.
-
-    It supersedes those that say nothing else, and contradicts the others, so that they are shown as older.
-    """
-    index, said = reader.index, stated(without_lead(older.content, LEADS))
-    mask = index.column("is_live") & index.column("is_record")
-    for name in ("project", "task", "tier"):
-        mask &= index.column(name) == index.column(name)[index.slot(older.id)]
-    found, told = list[MemoryLinked](), _sentences(said)
-    for record in with_terms(reader, said, mask) if told else ():
-        own = _sentences(record.content.partition(BEFORE)[0])
-        if told <= own and since(record) <= since(newer):
-            relation: Literal["SUPERSEDES", "CONTRADICTS"] = "SUPERSEDES" if told == own else "CONTRADICTS"
-            found.append(linked_to(newer.id, relation, record.id, reason, now))
-    return found
-
-
-def _sentences(text: str) -> set[tuple[str, ...]]:
-    for lead in (SAID, CONCLUDED, AT_WORK):
-        text = text.removeprefix(lead)
-    return set(filter(None, map(plain_words, split_sentences(text, "claim"))))
 
 
 def ended(memory_id: str, at: str, reason: str, now: str) -> MemoryRevised:

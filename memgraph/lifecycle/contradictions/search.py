@@ -24,7 +24,7 @@ from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of, ended_by, is_question, may_conflict
-from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, ended, is_decided, linked, refuted, replaces
+from memgraph.lifecycle.contradictions.resolution import NO_CONFLICT, ended, is_decided, linked, replaces
 from memgraph.lifecycle.dedup.near_duplicates import LOOKED_AT, Slots, in_force, near
 from memgraph.lifecycle.episodes import COMPRESSION_SOURCE
 from memgraph.lifecycle.reconcile import linked_to
@@ -337,9 +337,7 @@ def _planned(
                 contradicting.append(newer.id)
             if is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now):
                 events.append(superseded)
-        if superseded in events:
-            retired.add(older.id)
-            events += refuted(reader, older, newer, conflict.noted, now)
+        retired.update([older.id] if superseded in events else [])
         writes.append((newer.task_id, events))
     counts = {"looked_at": len(compared), "found": len(contradicting), "superseded": len(retired) - replaced}
     result = ContradictionResult(**counts, replaced=replaced, memory_ids=list(dict.fromkeys(contradicting)))

@@ -135,21 +135,17 @@ def equal_memories(reader: Reader, text: str, mask: Mask) -> list[StoredMemory]:
     """
     if not mask.any():
         return []
-    words = len(text.split())
-    mask = mask & (np.abs(reader.index.column("words") - words) <= _LOOSE_WORDS + words // 4)
-    return [memory for memory in with_terms(reader, text, mask) if is_equal(memory.content, text)]
-
-
-def with_terms(reader: Reader, text: str, mask: Mask) -> list[StoredMemory]:
-    """Return the masked memories that have all terms of a text, in id order; none for a text of signs alone."""
-    index, mask, terms = reader.index, mask.copy(), set(analyse(canonical_name(text)))
+    index, words = reader.index, len(text.split())
+    mask = mask & (np.abs(index.column("words") - words) <= _LOOSE_WORDS + words // 4)
+    terms = set(analyse(canonical_name(text)))
     for term in terms:  # a text's terms are among those of every text that equals it, however it is written
         code = index.vocabulary.find(term)
         holds = np.zeros(len(index), dtype=np.bool_)
         holds[index.postings.get(code)[0] if code >= 0 else []] = True
         mask &= holds
     slots = np.flatnonzero(mask).tolist() if terms else ()
-    return reader.read(sorted(index.ids.names[slot] for slot in slots))
+    memories = reader.read(sorted(index.ids.names[slot] for slot in slots))
+    return [memory for memory in memories if is_equal(memory.content, text)]
 
 
 def near(

@@ -13,7 +13,6 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import NotFoundError
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.lifecycle import sleep
 from memgraph.lifecycle.orders import FIRST_PARTS, LONG_EVENTS
 from memgraph.testing import FakeExtractor
 
@@ -319,21 +318,17 @@ HATES = "What the kiln hates is green pots."
 
 @pytest.fixture
 def answered(open_store: Any, tmp_path: Path) -> Any:
-    """Answer the order about a session, read at its day of January; return the memories and the result."""
-    memory = MemGraph(open_store())
+    """Answer the order about a session of which a rule was kept; return the memory, the id of the rule and the result."""
 
-    def answer(said: str, quoted: str, *, turns: Any = (RULE, HATES), day: int = 5, **fields: Any) -> Any:
-        spoken = [
-            turn(number, one) | {"timestamp": f"2026-01-{day:02}T10:{number:02}:00Z"}
-            for number, one in enumerate(turns)
-        ]
-        log = session(f"on {day}", 40, user_interventions=spoken, source="transcript", session_id=f"on {day}")
-        path = tmp_path / f"{day}.jsonl"
-        path.write_text(json.dumps(log | {"started_at": f"2026-01-{day:02}", "completed_at": f"2026-01-{day + 1:02}"}))
+    def answer(said: str, quoted: str, **fields: Any) -> Any:
+        log = session("long", 40, user_interventions=[turn(1, RULE), turn(2, HATES)], source="transcript")
+        path = tmp_path / "session.jsonl"
+        path.write_text(json.dumps(log))
+        memory = MemGraph(open_store())
         memory.ingest(BuildLogReader(path, project_id="shop"))
+        [rule], [order] = memory.store.get_all_memories(), memory.distillation.list()
         given = {"type": "semantic", "content": said, "outcome": "neutral", "confidence": 0.9, "evidence": [quoted]}
-        [order] = [one for one in memory.distillation.list() if one.build_id == f"on {day}"]
-        return memory, memory.distillation.answer(order.id, {"statements": [given | fields]})
+        return memory, rule.id, memory.distillation.answer(order.id, {"statements": [given | fields]})
 
     return answer
 
@@ -341,51 +336,21 @@ def answered(open_store: Any, tmp_path: Path) -> Any:
 @pytest.mark.parametrize("said", ["Never paint the pier green.", "The user wants the pier in any colour but green."])
 @pytest.mark.parametrize("is_rule", [True, False])
 def test_an_answer_that_quotes_a_kept_rule_adds_to_it(answered: Any, said: str, is_rule: bool) -> None:
-    memory, result = answered(said, "never paint the pier green.", is_rule=is_rule, cues=["colour of a pier"])
+    memory, rule, result = answered(said, "never paint the pier green.", is_rule=is_rule, cues=["colour of a pier"])
+    assert (result.new_memory_ids, result.merged_memory_ids) == ([], [rule])
     [kept] = memory.store.get_all_memories()
-    assert (result.new_memory_ids, result.merged_memory_ids) == ([], [kept.id])
     assert (kept.content, kept.cues) == ("Instruction by the user: Never paint the pier green.", ["colour of a pier"])
 
 
 def test_an_answer_that_quotes_more_than_a_kept_rule_is_supported_by_it(answered: Any) -> None:
-    memory, result = answered("Never paint it green: the boats hide behind it.", RULE, is_rule=True)
+    memory, rule, result = answered("Never paint it green: the boats hide behind it.", RULE, is_rule=True)
     [more] = memory.store.read_memories(result.new_memory_ids)
-    [rule] = [one for one in memory.store.get_all_memories() if one.id != more.id]
-    assert more.supporting_memory_ids == [rule.id]
-    memory.store.suppress(rule.id)
+    assert more.supporting_memory_ids == [rule]
+    memory.store.suppress(rule)
     assert [one.memory.id for one in memory.search_memories("paint the pier") if one.memory.id == more.id] == []
 
 
 def test_an_answer_that_quotes_something_else_stands_by_itself(answered: Any) -> None:
-    memory, result = answered("The kiln hates green.", HATES, is_rule=True)
+    memory, _, result = answered("The kiln hates green.", HATES, is_rule=True)
     [other] = memory.store.read_memories(result.new_memory_ids)
     assert (other.supporting_memory_ids, result.merged_memory_ids) == ([], [])
-
-
-OLD, NEW = "The port of the importer is 8080.", "The port of the importer is 9090."
-
-
-def lines_with(memory: Any, word: str) -> list[str]:
-    recalled = memory.recall("Which port does the importer have?", project="shop")
-    return [line for line in memory.format_context_for_prompt(recalled, format="notes").split("\n") if word in line]
-
-
-@pytest.mark.parametrize("is_verdict", [True, False])
-def test_a_record_is_marked_when_what_it_says_is_replaced(answered: Any, is_verdict: bool) -> None:
-    told = [OLD, f"{OLD} The boats wait behind it.", "It is false that the port of the importer is 8080."]
-    memory, _ = answered(OLD, OLD, turns=told)
-    if is_verdict:
-        memory.store.insert_memory(
-            {"type": "semantic", "content": NEW, "project_id": "shop", "valid_at": "2026-01-15", "confidence": 0.1}
-        )
-        sleep(memory.store, phases=["contradictions", "work-orders"])
-        [order] = [one for one in memory.distillation.list() if one.kind == "contradiction"]
-        memory.distillation.answer(order.id, {"statements": [], "verdict": "newer holds"})
-    else:
-        answered(NEW, NEW, turns=["Good morning.", NEW], day=15)
-    found = lines_with(memory, "8080")
-    assert [line for line in found if f"said: {OLD} (" in line] == [], "it says nothing else"
-    [marked] = [line for line in found if "The boats wait" in line]
-    assert "older; contradicted by the newer line above" in marked
-    [denial] = [line for line in found if "It is false" in line]
-    assert "older" not in denial
