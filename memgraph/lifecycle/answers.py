@@ -321,7 +321,7 @@ def _decision(
         keep, gone = (one, newest) if verdict == "older holds" else (newest, one)
         (replaced,) = store.read_memories([gone])
         if not _may_retire(replaced, trust_class):
-            problem = f"would replace {gone}, which is the user's or trusted more: answer “”, and the user decides (`memgraph contradictions resolve`, `supersede`)"
+            problem = f"would replace {gone}, which is the user's or trusted more; decide with `memgraph contradictions resolve`"
             raise InvalidInputError(problem, field="verdict", value=verdict)
         found.writes.append(replacement(store, keep=keep, gone=gone, reason=f"{answered_by}: {verdict}"))
         how = "the older statement replaces the newer" if gone == newest else "the newer statement replaces the older"
