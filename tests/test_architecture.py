@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_550,
     "interfaces": 19_280,
     "journal": 4_180,
-    "lifecycle": 9_570,
+    "lifecycle": 9_460,
     "memgraph": 3_530,
     "model": 5_470,
     "retrieval": 4_740,

@@ -15,17 +15,15 @@ from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.conflict import is_users
 from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.near_duplicates import NEAR_DUPLICATE, joined, merge_write, ranked
 from memgraph.lifecycle.intake.settle import OBSERVATION_COSINE, Pending, settle
-from memgraph.lifecycle.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order, text_shown, undecided_of
-from memgraph.lifecycle.reconcile import linked_to
+from memgraph.lifecycle.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order, text_shown
 from memgraph.lifecycle.run import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import DistilAnswered, DistilAttempted, DistilSkipped
 from memgraph.model.ids import canonical_name, source_id
-from memgraph.model.memory import AgentMemory, ProceduralMemory, SemanticMemory, StoredMemory, TrustClass, Vector, id_of
+from memgraph.model.memory import AgentMemory, ProceduralMemory, SemanticMemory, TrustClass, Vector, id_of
 from memgraph.model.results.learning import WORK_ORDER_SOURCE, AnswerResult, Verdict, WorkOrder
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import everything
@@ -43,8 +41,6 @@ class Answer(Model):
 
     statements: Annotated[list[Any], Field(max_length=MAX_STATEMENTS)] = Field(default_factory=list)
     verdict: Verdict | None = None
-    numbers: list[int] = Field(default_factory=list)
-    """The older statements that the verdict is about, as the excerpt numbers them; of one alone none is needed. The others hold."""
 
     @field_validator("verdict", mode="before")
     @classmethod
@@ -60,20 +56,6 @@ class _Settled:
     added: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
     forgotten: int = 0
-
-
-@dataclass(slots=True)
-class _Decision:
-    """What carries out a verdict, the memories that it replaces, and what it did, each with the command that undoes it."""
-
-    writes: list[Write] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-
-    def replace(self, keep: str, gone: str, how: str) -> None:
-        """Note that one memory replaces another."""
-        self.replaced.append(gone)
-        self.said.append(f"{how}; undo: memgraph unsupersede {gone} --by {keep}")
 
 
 def answer_order(
@@ -109,9 +91,9 @@ def answer_order(
         if order.state == "skipped":
             raise InvalidInputError("names a work order that was skipped", field="id", value=order_id)
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
-        decision = _decision(store, order, parsed, answered_by, trust_class)
+        decision, replaced = _decision(store, order, parsed.verdict, answered_by, trust_class)
         memories = _memories(store.reader, order, distinct, answered_by, trust_class)
-        settled = _settle(store, order, memories, vectors, decision.replaced)
+        settled = _settle(store, order, memories, vectors, replaced)
         refused = len(parsed.statements) - len(claims)
         said = {
             "id": order.id,
@@ -127,9 +109,7 @@ def answer_order(
             event = DistilAttempted(**said, attempted_at=store.now(), refused=refused)
         else:
             event = DistilAnswered(**said, answered_at=store.now())
-        store.commit(
-            "task" if order.task_id else "global", [*decision.writes, *settled.writes, event], task_id=order.task_id
-        )
+        store.commit("task" if order.task_id else "global", [*decision, *settled.writes, event], task_id=order.task_id)
         found = find_contradictions_of(store, settled.added)
     return AnswerResult(
         order_id=order.id,
@@ -142,7 +122,7 @@ def answer_order(
         problems=problems,
         secrets_redacted=secrets,
         verdict=parsed.verdict,
-        decision="; ".join(decision.said) or None,
+        decision=None if parsed.verdict in (None, order.verdict) else _decided(order, parsed.verdict),
         notice=described(found),
     )
 
@@ -233,9 +213,9 @@ def _settle(
     order: WorkOrder,
     memories: Sequence[AgentMemory],
     vectors: Sequence[Vector | None],
-    replaced: Sequence[str],
+    replaced: str | None,
 ) -> _Settled:
-    """Decide for each statement: new, known or forgotten. It is not compared with the memories that the verdict replaces.
+    """Decide for each statement: new, known or forgotten. It is not compared with the memory that the verdict replaces.
 
     A known memory keeps its text: it is not withheld when what the order was about is forgotten. What only quotes the user is known by a rule in
     the quoted words; what quotes more is supported by it.
@@ -245,7 +225,8 @@ def _settle(
 
     def may(reader: Reader) -> Mask:
         allowed = everything(reader)
-        allowed[[reader.index.slot(one) for one in replaced]] = False
+        if replaced is not None:
+            allowed[reader.index.slot(replaced)] = False
         return allowed
 
     embedded = (
@@ -292,62 +273,32 @@ def _links(order: WorkOrder, memory: AgentMemory, now: str) -> list[Write]:
     ]
 
 
+def _decided(order: WorkOrder, verdict: Verdict) -> str:
+    """Return what a verdict did, and the command that undoes it."""
+    older, newer = order.subject_ids
+    if verdict == "both hold":
+        return f"both statements hold; undo: memgraph link {newer} CONTRADICTS {older}"
+    if verdict == "older holds":
+        return f"the older statement replaces the newer; undo: memgraph unsupersede {newer} --by {older}"
+    return f"the newer statement replaces the older; undo: memgraph unsupersede {older} --by {newer}"
+
+
 def _decision(
-    store: AgentMemoryStore, order: WorkOrder, answer: Answer, answered_by: str, trust_class: TrustClass
-) -> _Decision:
-    """Return what carries out a verdict on those of an order's statements about which nothing was decided yet."""
-    found, verdict = _Decision(), answer.verdict
+    store: AgentMemoryStore, order: WorkOrder, verdict: Verdict | None, answered_by: str, trust_class: TrustClass
+) -> tuple[list[Write], str | None]:
+    """Return the events that carry out a verdict on a contradiction, and the memory that it replaces."""
     if verdict is None or verdict == order.verdict:
-        return found
+        return [], None
     if order.verdict is not None:
         raise InvalidInputError(f"was “{order.verdict}” in an earlier answer", field="verdict", value=verdict)
-    *older, newest = order.subject_ids
-    numbers = answer.numbers or ([1] if len(older) == 1 else [])
-    if not set(numbers) <= set(range(1, len(older) + 1)) or (verdict != "both hold" and not numbers):
-        problem = f"must be numbers of the older statements that the verdict is about, from 1 to {len(older)}"
-        raise InvalidInputError(problem, field="numbers", value=numbers)
-    named = {older[number - 1] for number in numbers if verdict != "both hold"}
-    undecided = undecided_of(store.reader, order.subject_ids)
-    if held := [one for one in undecided if one not in named]:
-        for one in held:
-            found.writes += dismissal(store, newest, one, reason=f"{answered_by}: both hold")
-        both = "both statements hold" if len(older) == 1 else f"{len(held)} older statements hold beside the newest"
-        found.said.append(f"{both}; undo: memgraph link {newest} CONTRADICTS {' or '.join(held)}")
-    about = [one for one in undecided if one in named]
-    if verdict == "same" and about:
-        _unite(store, found, store.read_memories([*about, newest]), trust_class)
-        return found
-    for one in about:
-        keep, gone = (one, newest) if verdict == "older holds" else (newest, one)
-        (replaced,) = store.read_memories([gone])
-        if not _may_retire(replaced, trust_class):
-            problem = f"would replace {gone}, which is the user's or trusted more; decide with `memgraph contradictions resolve`"
-            raise InvalidInputError(problem, field="verdict", value=verdict)
-        found.writes.append(replacement(store, keep=keep, gone=gone, reason=f"{answered_by}: {verdict}"))
-        how = "the older statement replaces the newer" if gone == newest else "the newer statement replaces the older"
-        found.replace(keep, gone, how)
-    return found
-
-
-def _unite(
-    store: AgentMemoryStore, found: _Decision, memories: Sequence[StoredMemory], trust_class: TrustClass
-) -> None:
-    """Merge statements that say the same, as in sleep, but keep the text of the one that stays; what may not be replaced is related to it."""
-    kept, *others = sorted(ranked(memories, are_copies=False), key=lambda one: _may_retire(one, trust_class))
-    for one in others:
-        if _may_retire(one, trust_class):
-            after = joined(kept, one, store.now(), store.config.forgetting_curve, takes_text=False)
-            found.writes.append(merge_write(kept, one, after, is_stored=True))
-            found.writes.append(linked_to(kept.id, "SUPERSEDES", one.id, NEAR_DUPLICATE, store.now()))
-            found.replace(kept.id, one.id, "the statements are merged")
-            kept = after
-        else:
-            found.writes += dismissal(store, kept.id, one.id, reason=NEAR_DUPLICATE)
-            found.said.append(f"both statements hold; undo: memgraph link {kept.id} CONTRADICTS {one.id}")
-
-
-def _may_retire(memory: StoredMemory, trust_class: TrustClass) -> bool:
-    """Return whether an answer may replace a memory: not what is trusted more, and what the user said or pinned only if the user answers."""
-    is_users_own = memory.is_pinned or is_users(memory) or getattr(memory, "category", None) == "instruction"
-    is_trusted = TRUST.index(trust_class) <= TRUST.index(memory.trust_class)
-    return is_trusted and (trust_class == "user" or not is_users_own)
+    older, newer = order.subject_ids
+    reason = f"{answered_by}: {verdict}"
+    if verdict == "both hold":
+        return [*dismissal(store, newer, older, reason=reason)], None
+    keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
+    (replaced,) = store.read_memories([gone])
+    is_users_own = replaced.is_pinned or is_users(replaced) or getattr(replaced, "category", None) == "instruction"
+    if TRUST.index(trust_class) > TRUST.index(replaced.trust_class) or (is_users_own and trust_class != "user"):
+        problem = f"would replace {gone}, which is the user's or trusted more: answer “”, and the user decides (`memgraph contradictions resolve`, `supersede`)"
+        raise InvalidInputError(problem, field="verdict", value=verdict)
+    return [replacement(store, keep=keep, gone=gone, reason=reason)], gone

@@ -13,7 +13,6 @@ from datetime import timedelta
 from functools import cache, partial
 from heapq import heappush, heappushpop
 from math import ceil
-from typing import get_args
 
 import numpy as np
 
@@ -64,7 +63,6 @@ from memgraph.model.results.learning import (
     OrderKind,
     OrdersResult,
     OrderState,
-    Verdict,
     WorkOrder,
     WorkSheet,
 )
@@ -91,8 +89,8 @@ QUESTIONS: dict[OrderKind, str] = {
     "what was tried in vain?",
     "community": "These episodes have something in common, but no lesson could be stated by rules. Which lesson do several of them "
     "support: a common cause with its remedy, or a rule that more than one states? If there is none, answer without statements.",
-    "contradiction": "Does the newest of these statements, the last, contradict an older one? The verdict is “both hold” if they can all be "
-    "true, “newer holds” or “older holds” if the other is no longer or never was true, and “same” if both say the same.",
+    "contradiction": "Do these two statements contradict each other? If they can both be true, the verdict is “both hold”; if one of "
+    "them is no longer or never was true, it is “older holds” or “newer holds”.",
 }
 
 
@@ -176,24 +174,12 @@ def returned_failures(reader: Reader, experiences: Iterable[Experience]) -> Iter
                 yield from _about("returned failure", key, quoted, 1 - 0.5 ** (len(found) + 1))
 
 
-_MOST_OLDER = 7
-"""Of the older statements that one is near to the nearest, which are asked about in one order."""
-
-
-def undecided_contradictions(reader: Reader, changed_ids: Iterable[str], known: Iterable[Row]) -> Iterator[Subject]:
-    """Yield statements with the older ones that they contradict or are near to, as far as orders did not ask of both; the newest comes last."""
-    orders = [row["subject_ids"] for row in known if row["kind"] == "contradiction"]
-    asked = {frozenset((one, ids[-1])) for ids in orders for one in ids}
-    found = [(one.older, one.newer, 0.9 * (one.score or 0.5)) for one in still_open(reader)]
-    near = [(pair.older, pair.newer, 0.6 * pair.cosine) for pair in open_questions(reader, changed_ids)]
-    groups: dict[tuple[str, tuple[str | None, ...]], list[tuple[str, float]]] = {}
-    for older, newer, value in sorted([*found, *near], key=lambda pair: -pair[2]):
-        if frozenset((older.id, newer.id)) not in asked:
-            scope = (older.project_id, older.task_id, older.privacy_tier)
-            groups.setdefault((newer.id, scope), []).append((older.id, value))
-    for (newest, _), group in groups.items():
-        ids = [*(one for one, _ in group[:_MOST_OLDER]), newest]
-        yield from _about("contradiction", " ".join(ids), reader.rows(ids), group[0][1])
+def undecided_contradictions(reader: Reader, changed_ids: Iterable[str]) -> Iterator[Subject]:
+    """Yield the open contradictions, and changed statements that are near others; the older memory comes first."""
+    found = [((one.older.id, one.newer.id), 0.9 * (one.score or 0.5)) for one in still_open(reader)]
+    near = open_questions(reader, changed_ids)
+    for ids, value in [*found, *(((pair.older.id, pair.newer.id), 0.6 * pair.cosine) for pair in near)]:
+        yield from _about("contradiction", " ".join(ids), reader.rows(ids), value)
 
 
 def _returns(reader: Reader, trouble: Trouble) -> list[str]:
@@ -315,7 +301,7 @@ def _planned(view: View) -> Plan[OrdersResult]:
         seen = min(last_run(reader, key).get("seq", 0) for key in FIRST)
         unseen = next(changes_after(reader, seen, OWN_WATCH.touched)).touched
         changes = next(changes_after(reader, last.get("seq", 0), WATCH.touched))
-        doubted = list(undecided_contradictions(reader, list(changes.touched)[-_MOST_COMPARED:], known))
+        doubted = list(undecided_contradictions(reader, list(changes.touched)[-_MOST_COMPARED:]))
         counted = list(counted_places(reader, view.now))
     without = communities_without_lesson(experiences, partial(_warned_of, reader, deletions), unseen)
     subjects = [*returned_failures(reader, experiences), *doubted, *counted, *without]
@@ -379,10 +365,7 @@ def _is_known(subject: Subject, known: Iterable[Row]) -> bool:
     ids = set(subject.subject_ids)
     return any(
         row["id"] == subject.id
-        or (
-            row["kind"] == subject.kind != "contradiction"
-            and 2 * len(ids.intersection(row.get("subject_ids", ()))) > len(ids)
-        )
+        or (row["kind"] == subject.kind and 2 * len(ids.intersection(row.get("subject_ids", ()))) > len(ids))
         for row in known
     )
 
@@ -415,8 +398,7 @@ Each statement has:
 _INSTRUCTIONS_OF_A_VERDICT = """\
 {question}
 
-Reply with JSON: {{"verdict": "both hold", "newer holds", "older holds", "same", or "" if it cannot be told, "numbers": [...]}}, with the numbers
-of the older statements that the verdict is about. Each other one holds beside the newest.
+Reply with JSON: {{"verdict": "both hold", "older holds", "newer holds", or "" if it cannot be told}}.
 
 {data}"""
 
@@ -427,7 +409,7 @@ def work_orders(
     """Return work orders in a state, or in any, most valuable first, ties by time and id. Open ones are those that are due.
 
     An order is withheld while a memory that it is about is forgotten, deleted or not public, or its excerpt of a session has the text of
-    such a memory of that build; an open one about a contradiction also once nothing in it is left to decide.
+    such a memory of that build; an open one about a contradiction also while one of the two is no longer in force.
     """
     state = checked(OrderState | None, state, "state")
     project, limit = checked(Name | None, project, "project"), checked(Limit | None, limit, "limit")
@@ -464,8 +446,7 @@ def sheet_of(order: WorkOrder) -> WorkSheet:
     said = {"question": order.question, "data": DATA.format(fence=fence)}
     properties: dict[str, object]
     if order.kind == "contradiction":  # its statements are memories already
-        numbers = {"type": "array", "items": {"type": "integer"}}
-        properties = {"verdict": {"type": "string", "enum": [*get_args(Verdict), ""]}, "numbers": numbers}
+        properties = {"verdict": {"type": "string", "enum": ["both hold", "older holds", "newer holds", ""]}}
         instructions = _INSTRUCTIONS_OF_A_VERDICT.format(**said)
     else:
         items = claim_schema(required=REQUIRED)
@@ -502,16 +483,10 @@ def _is_current(reader: Reader, row: Row) -> bool:
         return False
     if row["kind"] != "contradiction" or row["state"] != "open" or row.get("verdict"):
         return True
-    return bool(undecided_of(reader, ids))
-
-
-def undecided_of(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """Return those of an order's older statements that are in force like the newest, and about which nothing was decided."""
     in_force = reader.listed() & ~reader.superseded()
-    *older, newest = [one for one in ids if in_force[reader.index.slot(one)]] or [""]
-    pairs = [((one, newest), (newest, one)) for one in older if newest == ids[-1]]
-    decided = ("RELATED_TO", "SUPERSEDES")
-    return [both[0][0] for both in pairs if all(reader.record(name, ends) is None for name in decided for ends in both)]
+    both = (tuple(ids), tuple(ids[::-1]))
+    is_answered = any(reader.record(name, ends) is not None for name in ("RELATED_TO", "SUPERSEDES") for ends in both)
+    return not is_answered and all(in_force[reader.index.slot(one)] for one in ids)
 
 
 def _quotes_hidden(reader: Reader, row: Row) -> bool:

@@ -461,14 +461,14 @@ def _united(reader: Reader, pairs: Iterable[Near]) -> list[_Union]:
         one, other = unions.get(pair.one), unions.get(pair.other)
         if one and other and one is not other:
             are_copies = is_equal(one.text.content, other.text.content)
-            first, second = (unions[kept.id] for kept in ranked([one.kept, other.kept], are_copies=are_copies))
+            first, second = (unions[kept.id] for kept in _ranked([one.kept, other.kept], are_copies=are_copies))
             if first.fits(second, opposed):
                 first.take(second, pair)
                 unions |= dict.fromkeys(second.ids, first)
     return [one for one in dict.fromkeys(unions.values()) if one.others]
 
 
-def ranked(memories: Iterable[StoredMemory], *, are_copies: bool) -> list[StoredMemory]:
+def _ranked(memories: Iterable[StoredMemory], *, are_copies: bool) -> list[StoredMemory]:
     """Return memories, first the one that stays."""
     by_date = sorted(memories, key=moment, reverse=not are_copies)
     return sorted(by_date, key=lambda one: (not one.is_pinned, TRUST.index(one.trust_class)))
@@ -505,7 +505,7 @@ def _copies(
                 mask &= (speaker == speaker[slot]) | (speaker < 0)
             mask[slot] = False
             for memory in reader.read([index.ids.names[slot]]) if mask.any() else ():
-                first, *rest = ranked([memory, *equal_memories(reader, memory.content, mask)], are_copies=True)
+                first, *rest = _ranked([memory, *equal_memories(reader, memory.content, mask)], are_copies=True)
                 pairs |= {Near(1.0, first.id, other.id) for other in rest}  # the rest may have been separated from it
     unions = _united(reader, pairs)
     gone = {one.id: union.kept.id for union in unions for one, _ in union.others}

@@ -222,7 +222,7 @@ class Proposal(Model):
 
 OrderKind = Literal["long session", "returned failure", "community", "contradiction"]
 OrderState = Literal["open", "answered", "skipped"]
-Verdict = Literal["both hold", "newer holds", "older holds", "same"]
+Verdict = Literal["both hold", "older holds", "newer holds"]
 MAX_ORDER_MEMORIES = 200
 
 
@@ -232,7 +232,7 @@ class WorkOrder(Model):
     id: str
     kind: OrderKind
     """A long session of which the rules kept little; a failure that came back after it had been fixed; episodes with something in common, but no
-    lesson that rules could state; a memory and older ones that it may contradict."""
+    lesson that rules could state; two memories that may contradict each other."""
     question: Text
     excerpt: Text
     """The source, without secrets: data that others wrote. The evidence of an answer must be part of it."""
@@ -240,7 +240,7 @@ class WorkOrder(Model):
     task_id: Name | None = None
     build_id: Name | None = None
     subject_ids: list[str] = Field(default_factory=list)
-    """The memories that it is about. Of a contradiction: the older ones, then the newest."""
+    """The memories that it is about. Of a contradiction: the older one, then the newer one."""
     source_event_ids: list[str] = Field(default_factory=list)
     trust_class: TrustClass
     value: Unit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -470,83 +470,6 @@ class TestNear:
         (order,) = memory.distillation.list()
         memory.distillation.answer(order.id, {"statements": [], "verdict": "both hold"}, answered_by="me")
         assert relations(memory, *both) == {"RELATED_TO"}
-
-    def test_one_order_asks_about_all_the_older_ones(
-        self, memory: memgraph.MemGraph, say: Callable[..., str], both: tuple[str, str]
-    ) -> None:
-        memory.maintenance.sleep(phases=["work-orders"])
-        newest = say("Eve from security has to sign the release build of the shop")
-        memory.maintenance.sleep(phases=["work-orders"])
-        *older, last = (order := memory.distillation.list()[-1]).subject_ids
-        assert (sorted(older), last) == (sorted(both), newest)
-        assert len(memory.distillation.list(state=None)) == 2
-        for numbers in ([], [0], [3]):
-            with pytest.raises(InvalidInputError, match="numbers"):
-                memory.distillation.answer(order.id, {"verdict": "newer holds", "numbers": numbers}, answered_by="me")
-        found = memory.distillation.answer(order.id, {"verdict": "newer holds", "numbers": [2]}, answered_by="me")
-        assert relations(memory, newest, older[1]) == {"SUPERSEDES"}
-        assert relations(memory, newest, older[0]) == {"RELATED_TO"}
-        assert f"unsupersede {older[1]} --by {newest}" in (found.decision or "")
-        assert f"link {newest} CONTRADICTS {older[0]}" in (found.decision or "")
-        assert memory.distillation.list() == [], "the other order's statements are no longer both in force"
-
-    def test_what_was_decided_meanwhile_stays_so(
-        self, memory: memgraph.MemGraph, say: Callable[..., str], both: tuple[str, str]
-    ) -> None:
-        newest = say("Eve from security has to sign the release build of the shop")
-        memory.maintenance.sleep(phases=["work-orders"])
-        order = next(one for one in memory.distillation.list() if one.subject_ids[-1] == newest)
-        gone, other = order.subject_ids[:2]
-        memory.store.supersede(newest, by=gone)
-        assert order not in memory.distillation.list()
-        memory.store.unsupersede(newest)
-        memory.store.supersede(gone, by=other)
-        assert order in memory.distillation.list()
-        memory.distillation.answer(order.id, {"verdict": "newer holds", "numbers": [1, 2]}, answered_by="me")
-        assert "SUPERSEDES" not in relations(memory, gone, newest)
-        assert relations(memory, other, newest) == {"SUPERSEDES"}
-
-    def test_statements_that_say_the_same_are_merged(
-        self, memory: memgraph.MemGraph, clock: Any, both: tuple[str, str]
-    ) -> None:
-        clock.advance(hours=1)
-        memory.maintenance.sleep(phases=["work-orders"])
-        (order,) = memory.distillation.list()
-        found = memory.distillation.answer(order.id, {"verdict": "same"}, answered_by="me")
-        assert [one.id for one in memory.store.list_memories(state="superseded")] == [both[0]]
-        assert memory.commands.wordings(both[1]) == [self.OLD]
-        assert f"unsupersede {both[0]} --by {both[1]}" in (found.decision or "")
-
-    OWN: ClassVar = [
-        {"trust_class": "user"},
-        {"is_pinned": True},
-        {"category": "instruction"},
-        {"source": "transcript", "tags": ["user", "statement"]},
-    ]
-
-    @pytest.mark.parametrize("own", OWN)
-    @pytest.mark.parametrize("whose", ["older", "newer", "both"])
-    def test_an_agent_never_retires_what_the_user_said(self, store: Any, own: dict[str, Any], whose: str) -> None:
-        older, newer = (
-            store.insert_memory(
-                SemanticMemory(content=text, valid_at=f"2026-01-0{day}", **(own if whose in (side, "both") else {}))
-            )
-            for day, (text, side) in enumerate([(self.OLD, "older"), (self.NEW, "newer")], start=1)
-        )
-        memory = memgraph.MemGraph(store)
-        memory.maintenance.sleep(phases=["work-orders"])
-        (order,) = memory.distillation.list()
-        before = store.digest()
-        for verdict, gone in (("newer holds", "older"), ("older holds", "newer")):
-            if whose in (gone, "both"):
-                with pytest.raises(InvalidInputError, match="contradictions resolve"):
-                    memory.distillation.answer(order.id, {"verdict": verdict}, answered_by="me")
-        assert store.digest() == before
-        memory.distillation.answer(order.id, {"verdict": "same"}, answered_by="me")
-        merged = {"older": [newer.id], "newer": [older.id], "both": []}[whose]
-        assert [one.id for one in store.list_memories(state="superseded")] == merged
-        assert {one.content for one in store.list_memories()} == {self.OLD, self.NEW}
-        assert relations(memory, older.id, newer.id) == ({"RELATED_TO"} if whose == "both" else {"SUPERSEDES"})
 
     def test_other_things_and_additions_are_no_question(
         self, memory: memgraph.MemGraph, say: Callable[..., str]
