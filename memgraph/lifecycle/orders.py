@@ -253,12 +253,12 @@ def _visible(line: str) -> str:
     return f"{' ' if line.startswith(' ') else ''}{visible_line(line)}"
 
 
-_SHARE = 0.5
+_SHARE = 0.75
 """What can wait, all but failures that returned, is asked about until so much of the day's budget is used."""
 _SHARE_OF_WAITING = 0.25
 """What waits for another day takes at most so much of its budget: the rest of the sessions' share is left to those of that day."""
 FIRST_PARTS = 4
-"""Orders of one session that are made on one day. Half of the sessions' share is for the first order of each: those read later have room, too."""
+"""Orders of one session that are made on one day. A quarter of the sessions' share is for the first order of each: those read later have room, too."""
 _DAYS_AHEAD = 14
 _MOST_COMPARED = 2_000
 """Of more changed memories only the latest are compared with others."""
@@ -273,7 +273,7 @@ def request_orders(store: AgentMemoryStore) -> OrdersResult:
 
 
 def request_sessions(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
-    """Make work orders for sessions, of at most half the budget of the day; what is too much for it is due on one of the next 14 days."""
+    """Make work orders for sessions, of at most three quarters of the day's budget; what is too much for it is due on one of the next 14 days."""
     if not subjects:
         return OrdersResult()
     plan = partial(_planned_sessions, subjects=subjects)
@@ -330,7 +330,7 @@ def _planned_sessions(view: View, subjects: Sequence[Subject]) -> Plan[OrdersRes
     today: list[Subject] = []
     waiting: list[Subject] = []
     left = _budget_left(view, known, _SHARE)
-    for_first_ones = _budget_left(view, (), _SHARE) // 2
+    for_first_ones = _budget_left(view, (), _SHARE) // 4
     for earlier, one in in_turn:
         is_due = earlier < FIRST_PARTS and len(today) < left - (for_first_ones if earlier else 0)
         (today if is_due else waiting).append(one)

@@ -69,6 +69,7 @@ _QUESTION = re.compile(
     r"(?:you|i|we|the|it|this|that|there|they|these|those|our|my|your|any\w{0,4})\b|^(?:what|why|how|where|which|who|whose|when(?=\s+(?:is|are|was|do|does|did|will)\b))\b",
     re.IGNORECASE,
 )
+_POLITE = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |pls |maybe )?", re.IGNORECASE)
 _ONCE = re.compile(
     r"\b(?:for now|right now|for the moment|(?:in|for|during) this (?:\w+ ){0,2}(?:phase|sess?ion)|you (?:ran|used|did|wrote|made|proposed) (?:previously|before|above|earlier|there)|at this (?:time|point|stage)|(?:take|make|write|change|do|implement) any(?:thing|\s(?:actions?|changes?|code|edits?))|^(?:the |my )?(?:last|next|first|final) (?:task|step|thing) (?:is|was)|this time|just this once|today|tonight|yet|later|once more|one more time|next step|in this (?:session|turn|"
     r"commit|pr|step)|until (?:i|we)(?:'ve| have)? \w{1,12}|^now\s(?!that\b|i\b)|continue|go ahead|let me (?:know|see|try|check|think)|give me|show me|tell me)\b",
@@ -91,6 +92,7 @@ _POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial
 _POINTS_AS_OBJECT = re.compile(r"^(?:\w+\s){1,2}(?:it|this|that|them)\b", re.IGNORECASE)
 _HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
 """Where something holds. At the end of a request it does not make a rule of it."""
+_PLACED = re.compile(_HERE, re.IGNORECASE)
 _GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
@@ -135,6 +137,20 @@ _ALLOWS = re.compile(
     re.IGNORECASE,
 )
 """What allows again what was forbidden, or gives up what was in use."""
+_PRODUCTS = r"(?:(?:answer|response|explanation|message|commit|comment|docstring|name|function|test|file|pr|pull request|branch(?:e)?|diff|change|log|variable|step|plan|module|migration)s|replies|summaries|patches|classes|docs|code)"
+_STYLE = re.compile(
+    r"^(?:please\s+|always\s+)?(?:be\s+(?:(?:more|less)(?!\s+\w+\s+and\s+help)|brief|concise|terse|short|shorter|explicit|blunt|direct|succinct|polite|critical|honest)\b|"
+    r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
+    rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|to|by|with|"
+    r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|"
+    rf"use\s{_OTHER}\S{{2,40}}\sfor\s(?:all\s|the\s)?(?:\w+\s)?names\b|(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|keep\s+(?:\w+\s+)?{_PRODUCTS}\s\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
+    r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add|delete|remove|push|deploy|install)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
+    r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)|"
+    r"^(?!(?:all|both|none)\b)(?:anything|everything|whoever|anyone|everyone)\s(?:(?:that|which|who|not|else|said|in|from|with|under|outside|new|old)\s)(?:\S+\s){0,10}?(?:is|are|counts?|goes|go|belongs?|must|should|can|stays?|increments?|means)\s(?!(?:fine|ok|good|working|done|great)\b)\S|"
+    r"^(?:anything|everything|all) else\s\w+\s\S|^(?:nobody|no one)\s(?!knows|is\b|has\b)\w+s\s(?!it\b|this\b|that\b)\S+\s\S",
+    re.IGNORECASE,
+)
+"""How to answer and how to write, and what holds of all there is."""
 _CONTRASTS = re.compile(
     rf"^(?:please\s+|always\s+)?prefer\s+{_OTHER}\S|"
     r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
@@ -154,6 +170,24 @@ _DECIDED = re.compile(
     r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,
 )
+_NOUN = r"(?!(?:i|you|we|it|me|us|he|she|they|this|that|these|those|there|which|who|what|to|if|when|how|something|everything|nobody|all|nothing|\w{2,6}n't|dont|cant|wont)\b)[\w`'\"./@-]+\s+"
+"""A word of a subject that names something."""
+_PERSONAL = re.compile(
+    r"^(?:my (?:\w+ ){0,2}?(?:name|e-?mail|address|github|timezone|time zone|team|editor|shell|os|machine|username|handle|laptop|keyboard|browser|role|job|company|language|system|server|setup)\s(?:is|has|uses?|runs?)\s+\S|call me\s+\w|"
+    r"i(?:'m| am)\s+(?:on\s+(?:an?\s+)?(?:mac\w*|linux|windows|wsl|ubuntu|arch|debian|fedora|arm|m\d)|colou?r ?blind|dyslexic|new to|the (?:\w+ )?(?:user|owner|maintainer|dev\w*))\b)",
+    re.IGNORECASE,
+)
+_HOLDS = re.compile(
+    rf"^(?:{_NOUN}){{1,6}}?(?:is|are|stays?|remains?)\s+(?:not\s+|now\s+|still\s+|all\s+|already\s+)?"
+    r"(?:an? |the )?(?:frozen|locked|read[- ]?only|out of bounds|obsolete|experimental|hand[- ]?written|protected|deprecated|legacy|required|mandatory|forbidden|off[- ]limits|intentional(?:ly)?|by design|on purpose|deliberate(?:ly)?|canonical|(?:single )?source of truth|"
+    r"(?:auto[- ]?)?generated|vendored|retired|immutable|append[- ]only|private|internal|proprietary|case[- ]sensitive|rate[- ]limited|flaky|supposed to|broken (?:on|in|at|behind|with)|not (?:installed|available|needed)|"
+    r"(?:\w+ly |only |never )?(?:shared with|(?:owned|maintained|used|consumed|called|managed|reviewed|read|written) by))\b|"
+    r"\b(?:tests?|specs?|fixtures?|schema|contract|docs?|documentation|snapshots?|expectations?|requirements?|types?|assertions?|mocks?|reference)\s+(?:is|are)\s+(?:right|correct|wrong,? not)\b|"
+    r"\bthere(?:'s| is| are) no\s\S+(?:\s\S+)?\s(?:on|in|at|for)\s(?:this|the|our|my|these)\s|"
+    rf"^(?:{_NOUN}){{1,5}}?(?:needs?|requires?|depends? on|relies on|expects?|only (?:works?|accepts?|supports?|runs?|reads?)|breaks (?:if|when|without)|stays? until|gets its)\s+(?!(?:an?|to|some|more|better|fixing|work|updating|another|help|attention|review)\b)\S",
+    re.IGNORECASE,
+)
+"""In what state something is that has a name."""
 
 _TAKES_BACK = re.compile(
     r"^(?:\W*(?:ok|oh|hmm|no|wait|sorry|actually|ah)[\s,.!]+){0,3}(?:"
@@ -332,6 +366,9 @@ def _kind(sentence: str) -> StatementKind | None:
     text = _QUOTES.sub('"…"', _OPENER.sub("", sentence).strip())
     marked = _MARKED.match(text)
     text = text[marked.end() :].strip() if marked else text
+    polite = _POLITE.match(text)
+    if polite and (_GENERAL.search(_PLACED.sub("", text)) or _FORBIDS.match(text[polite.end() :])):
+        text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _QUESTION.search(text):
         return None
@@ -344,12 +381,17 @@ def _kind(sentence: str) -> StatementKind | None:
         return None
     parts = [text, *(one for raw in _CLAUSE.split(text) if " " in (one := _OPENER.sub("", raw).strip()))]
     clauses = [part for part in parts if not _QUESTION.search(part)]
-    if any(map(_DECIDED.search, clauses)):
+    untroubled = clauses if is_general or not _TROUBLE.search(text) else []
+    if _any_of(clauses, _DECIDED, _HOLDS) or _any_of(untroubled, _PERSONAL):
         return "statement"
-    if is_general or _is_forbidding(text) or any(map(_CONTRASTS.search, clauses)) or any(map(_ALLOWS.search, clauses)):
+    if is_general or _is_forbidding(text) or _any_of(clauses, _CONTRASTS, _ALLOWS) or _any_of(untroubled, _STYLE):
         return "instruction"
     is_told = marked and not _TROUBLE.search(text) and not _POINTING.match(text)
     return "statement" if is_told and len(content_words(text)) >= _LEAST_WORDS else None
+
+
+def _any_of(clauses: Sequence[str], *patterns: re.Pattern[str]) -> bool:
+    return any(pattern.search(one) for pattern in patterns for one in clauses)
 
 
 def _is_forbidding(text: str) -> bool:
@@ -377,7 +419,7 @@ _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}
 _NAMES_RULES = re.compile(r"\b(?:rules?|constraints?|conventions?|guidelines|principles)\b", re.IGNORECASE)
 _RULES = re.compile(
     r"(?:(?:here|are|is|some|a few|the|these|our|my|your|this|project|repo|team|house|hard|strict|important|critical|absolute|general|basic|core|key|additional|coding|code|development|style|naming|commit|git|testing|test|api|database|security|documentation|workflow)(?:['’]s)? )*"
-    rf"{_NAMES_RULES.pattern}(?: (?:from now on|for (?:you|this|our|all|every)\b.*|(?:that )?(?:to|you (?:must|should|need to)|i (?:want|expect|need) you to|we) (?:follow|keep|obey|respect|observe)))?(?: ?\(.*\))?|(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe))?\W*",
+    rf"{_NAMES_RULES.pattern}(?: (?:from now on|for (?:you|(?:this|our) \w+|all (?:our |the )?(?:code|changes|commits|files|tests|work)|every \w+)|(?:that )?(?:to|you (?:must|should|need to)|i (?:want|expect|need) you to|we) (?:follow|keep|obey|respect|observe)))?(?: ?\((?:do not|never|must|all|strict|mandatory|important|non-negotiable)\b[^()]*\))?|(?:important|critical)(?: (?:notes?|points?|things|reminders?))?(?: to (?:remember|know|note|keep|follow|respect|observe))?\W*",
     re.IGNORECASE,
 )
 """Head of a list of rules that are in force: words of a closed list, as any other may say that they are somebody else's, past, or asked for."""

@@ -43,6 +43,7 @@ _KEPT = 1 << 14
 _SIGNS = str.maketrans({"’": "'", "‘": "'"} | dict.fromkeys("‐‑−﹣－–", "-"))
 _MINUS = re.compile(r"(?<!\S)[-‐‑−﹣－]\s{1,4}(?=\.?\d)")
 """A minus that stands apart from its number; a dash in prose is none."""
+_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
 _EMPHASIS = re.compile(
     r"(?<![\w*/\"'`])(\*{1,3}|_)(?=[^\s_])((?:(?!\1)[^*]){1,1000})(?<=[^\s_])\1(?![\w*/\"`]|\.\w|'(?!s\b))"
 )
@@ -93,7 +94,7 @@ def plain_words(text: str) -> Words:
 
 def pieces(text: str) -> list[str]:
     """Return a text's words and operators as they are written."""
-    text = _MINUS.sub("-", unicodedata.normalize("NFC", text)).translate(_SIGNS)
+    text = _BULLET.sub(" ", _MINUS.sub("-", unicodedata.normalize("NFC", text)).translate(_SIGNS))
     text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
     return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
 
