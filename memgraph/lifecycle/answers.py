@@ -234,11 +234,11 @@ def _settle(
     )
     for statement in embedded:
         memory, found = statement, settle(store, statement, threshold=OBSERVATION_COSINE, may=may)
-        if found.state == "new":
+        if found.state == "new" and isinstance(memory, SemanticMemory):
             same = [settle(store, one, threshold=OBSERVATION_COSINE, may=may) for one in _as_rules(memory)]
-            found = next(iter(same), found)
+            found = next((one for one in same if one.is_left_out), next(iter(same), found))
             rules = [id_of(one.memory) for one in same if one.state == "known" and one.memory]
-            if rules and isinstance(memory, SemanticMemory | ProceduralMemory):
+            if rules:
                 both = list(dict.fromkeys([*memory.supporting_memory_ids, *rules]))
                 memory = memory.model_copy(update={"supporting_memory_ids": both})
         if found.state in ("forgotten", "decided"):

@@ -351,6 +351,21 @@ def test_an_answer_that_quotes_more_than_a_kept_rule_is_supported_by_it(answered
     assert [one.memory.id for one in memory.search_memories("paint the pier") if one.memory.id == more.id] == []
 
 
+def test_an_answer_that_quotes_a_forgotten_rule_and_more_is_left_out(open_store: Any, tmp_path: Path) -> None:
+    memory = MemGraph(open_store())
+    for name, said in (("first", ["never paint the pier green."]), ("second", [RULE, HATES])):
+        turns = [turn(number, one) for number, one in enumerate(said)]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps(session(name, 40, user_interventions=turns, source="transcript")))
+        memory.ingest(BuildLogReader(path, project_id="shop"))
+        for one in memory.store.get_all_memories():
+            memory.store.suppress(one.id)
+    [order] = [one for one in memory.distillation.list() if one.build_id == "second"]
+    more = {"type": "semantic", "content": "Never paint it green: the boats hide behind it.", "outcome": "neutral"}
+    given = {"statements": [more | {"confidence": 0.9, "evidence": [RULE], "is_rule": True}]}
+    assert memory.distillation.answer(order.id, given).new_memory_ids == []
+
+
 def test_an_answer_that_quotes_something_else_stands_by_itself(answered: Any) -> None:
     memory, _, result = answered("The kiln hates green.", HATES, is_rule=True)
     [other] = memory.store.read_memories(result.new_memory_ids)
