@@ -317,8 +317,8 @@ class _Session:
 
     def _answer(self, content: object) -> None:
         for block in blocks_of(content):
-            if block.get("type") == "text" and (text := cleaned(block.get("text"), MAX_SAID_CHARS)):
-                self.said = text if self.said_is_used else end(f"{self.said}\n{text}".strip(), MAX_SAID_CHARS)
+            if block.get("type") == "text" and (text := cleaned(block.get("text"), _MAX_TURN_CHARS)):
+                self.said = end(text if self.said_is_used else f"{self.said}\n{text}".strip(), MAX_SAID_CHARS)
                 self.said_is_used = self.said_is_answered = False
                 self.closing, self.closed_at = f"{self.closing}\n{text}".strip(), self.now
                 if "\n\n" in text or "\n\n" not in self.report[0]:
@@ -328,7 +328,7 @@ class _Session:
 
     def _close(self) -> None:
         """Keep what the agent said last as its reply to the user; without a user as its last task's lesson."""
-        told = end(self.closing, MAX_SAID_CHARS)
+        told = end(self.closing, _MAX_TURN_CHARS)
         if told and self.interventions:
             self.interventions[-1] |= {"reply": told, "replied_at": self.closed_at or None}
         elif told and self.tasks:

@@ -293,6 +293,12 @@ def test_what_the_agent_said_last_is_its_reply_to_the_turn_before(path: Path) ->
     ]
 
 
+def test_a_long_reply_is_kept_whole(path: Path) -> None:
+    report = "\n\n".join(f"Finding {number}: the pot of day {number} was too wet." for number in range(300))
+    transcript(path, line("user", "Audit the pots", 0), said(report, 1))
+    assert only_build(path).user_interventions[0].reply == report
+
+
 def test_the_reply_of_a_session_that_ends_while_the_agent_works_is_its_last_report(path: Path) -> None:
     report = "The lock was never released.\n\nLet me run the tests again."
     transcript(
