@@ -547,7 +547,8 @@ class Undone:
             for subject in self._of_commit(sha, project):
                 _end(subject, build, task, _REVERTED.format(commit))
                 self._link(build, own, "SUPERSEDES", subject, "the change was reverted")
-        for subject in self._of_commit(task.restores, project) if task.restores else ():
+        back = filter(None, (task.restores, *task.restores_too))
+        for subject in (one for sha in back for one in self._of_commit(sha, project)):
             if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
                 subject.change(build, invalid_at=None, invalidation_reason=None)
         for subject in self._of_commit(task.mends, project) if task.mends else ():
