@@ -539,7 +539,8 @@ class RecentCommits:
             found = [self._titled(quoted[1])] if quoted else self._named(text, at)
             for known in filter(None, found):
                 is_named = True
-                yield known
+                if text is not by or known not in self._undone:  # else it mends what an earlier revert broke
+                    yield known
         if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(_QUOTES):
             sha = self._latest("subject", what) or self._resembling(bare(what[:300]), commit)
             if sha:

@@ -111,6 +111,13 @@ def test_a_fix_by_reverting_several_takes_each_of_them_back() -> None:
     assert (fix.reverts, fix.undoes, fix.mends) == (first.task_id, [first.task_id, second.task_id], None)
 
 
+def test_what_is_caused_by_an_earlier_revert_is_not_reverted_again() -> None:
+    messages = "Cache (#12)", f"Revert {sha(0)}", f"Fix a crash caused by reverting {sha(0)}"
+    changed = (FileChange("M", "cart.py"),)
+    *_, fix = read(*(Commit(sha(n), "Ada", START, message, changed) for n, message in enumerate(messages)))
+    assert (fix.reverts, fix.mends, fix.kind) == (None, sha(0), "fix")
+
+
 def test_what_several_reverts_had_taken_back_is_put_back() -> None:
     earlier = "Cache (#12)", "Lock (#13)", "Round (#14)", "Revert {0} and {1}", "Revert {2}", "Show (#15)"
     cache, lock, rounded, both, one, show = history(*earlier, "Revert {3}, {4} and {5}")[:-1]
