@@ -69,6 +69,8 @@ class BuildTask(Model):
         Issues and pull requests of the same repository that the message mentions; those that it says it closes.
     undoes : list of str
         All tasks that this one undid, where it is more than `reverts`.
+    restores_too : list of str
+        Further tasks that it puts back, besides `restores`.
     test : str or None
         The name of the test that the task is a run of, the same in every run.
     """
@@ -102,6 +104,7 @@ class BuildTask(Model):
     mentions: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     closes: Annotated[list[Count], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     undoes: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    restores_too: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
     test: Name | None = None
 
 
@@ -149,8 +152,9 @@ class BuildEventLog(Model):
     def content(self) -> dict[str, Any]:
         """Return the log as JSON, without the fields that came later where they are not set: its digest is what it was."""
         found = self.model_dump(mode="json")
-        for one, name in [(found, "git_commit"), *((task, "test") for task in found["tasks"])]:
-            if one[name] is None:
+        of_tasks = ((task, name) for task in found["tasks"] for name in ("test", "restores_too"))
+        for one, name in [(found, "git_commit"), *of_tasks]:
+            if not one[name]:
                 del one[name]
         return found
 

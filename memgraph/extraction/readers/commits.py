@@ -1,4 +1,4 @@
-"""A history: each commit's message, kind, and what it undoes, restores or mends; sittings as builds; the authors as persons; releases."""
+"""A history: each commit's message, kind, and what it undoes, restores or mends; sittings as builds; and the authors as persons."""
 
 from __future__ import annotations
 
@@ -86,6 +86,8 @@ _DEPENDENCY = re.compile(
     re.IGNORECASE,
 )
 """A title that moves a dependency to a version that it states."""
+_ADVISORY = re.compile(r"Merge (?:commit from fork$|pull request from GHSA-)")
+"""The titles that GitHub gives to the fix of a security advisory, which is made in a private fork."""
 _ASSETS = (".css", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".log")
 
 
@@ -184,8 +186,9 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, mer
         return "docs"
     if typed:
         return typed[0]
-    first, _, _ = rest.casefold().partition(" ")
-    return _OF_VERB.get(first.strip(".,:;!"), "fix" if closes else "other")
+    firsts = (text.casefold().partition(" ")[0].strip(".,:;!") for text in (rest, title))
+    said_so = (_OF_VERB[first] for first in firsts if first in _OF_VERB)
+    return next(said_so, "fix" if closes or _ADVISORY.match(title) else "other")
 
 
 def _documents(path: str) -> bool:
@@ -250,6 +253,7 @@ _OF_ANOTHER = frozenset("was were been got already".split())
 """Words before "fixed": the commit named is what mended the fault."""
 _WORDS_BETWEEN = 5
 _MAX_REFERENCES = 1_000
+_LINKING = re.compile(r"https?://\S{1,100}/commit/$")
 _FIXUP = re.compile(r'(?:(?:fixup|squash|amend)! |follow[- ]?up (?:to|of|for) ")(.{3,1000}?)"?$', re.IGNORECASE)
 _SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support", "change", "changes"})
 _WORD = re.compile(r"[^\W_][\w.-]*")
@@ -360,6 +364,8 @@ class Undoing(NamedTuple):
     """The commit that made the change first."""
     others: tuple[str, ...] = ()
     """Further commits that are reverted."""
+    restored: tuple[str, ...] = ()
+    """Further commits that are in force again."""
 
 
 def _said_in(subject: str) -> Undoing | None:
@@ -436,9 +442,11 @@ class RecentCommits:
         """Return the subject of a commit; empty if it is not known."""
         return self._kept[sha].subject if sha in self._kept else ""
 
-    def taken_back_by(self, sha: str | None) -> str | None:
-        """Return the commit that one took back without calling it a revert; None if it took back none, or is not known."""
-        return self._kept[sha].took_back if sha in self._kept else None
+    def undone_by(self, sha: str | None) -> list[str]:
+        """Return the commits that one reverted, or took back without calling it a revert; none if it is not known."""
+        kept = self._kept.get(sha or "")
+        undone = (kept.undoing.commit, *kept.undoing.others) if kept and kept.undoing else [kept and kept.took_back]
+        return [*filter(None, undone)]
 
     def repeated_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose message a merge repeats without changing a file: one of those that it merges."""
@@ -504,9 +512,12 @@ class RecentCommits:
         action, what = action_of(commit.subject)
         if action == "again" and _NAMED.match(what):
             return Undoing(kept.subject, True, self._undone.get(sha), sha)
+        others = tuple(one for one in dict.fromkeys(known) if one != sha)
+        restored = tuple(one for other in others for one in self.undone_by(other))
         if earlier := kept.undoing:
-            return earlier._replace(is_again=not earlier.is_again, commit=sha, others=())
-        return Undoing(kept.subject, False, sha, sha, tuple(one for one in dict.fromkeys(known) if one != sha))
+            both = (*earlier.restored, *others), (*earlier.others, *restored)
+            return Undoing(earlier.title, not earlier.is_again, sha, earlier.origin, *both)
+        return Undoing(kept.subject, False, sha, sha, others, restored)
 
     def _changed_back_by(self, commit: Commit) -> str | None:
         """Return the commit whose contents `commit` changes back exactly."""
@@ -518,16 +529,18 @@ class RecentCommits:
         subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
         action, what = action_of(subject)
         is_turn = action in {"undo", "again"} and len(what) > 2
-        places = [(what, 0)] if is_turn else []
-        if is_turn or not _is_squashed(body):
+        by = subject.replace(" by ", "\n")  # "Fix the totals by reverting …"
+        places = [(what, 0)] if is_turn else [(by, at) for at in _reverting(by)]
+        if places or not _is_squashed(body):
             places += [(body, at) for at in _reverting(body)]
         is_named = False
         for text, at in places[:_MAX_NAMED]:
-            quoted = _QUOTED.match(text[at:].partition("\n")[0].rstrip()) if text is body else None
+            quoted = _QUOTED.match(text[at:].partition("\n")[0].rstrip()) if text is not what else None
             found = [self._titled(quoted[1])] if quoted else self._named(text, at)
             for known in filter(None, found):
                 is_named = True
-                yield known
+                if text is not by or known not in self._undone:  # else it mends what an earlier revert broke
+                    yield known
         if not is_named and action == "undo" and len(what) > _LEAST_OBJECT_CHARS and not what.startswith(_QUOTES):
             sha = self._latest("subject", what) or self._resembling(bare(what[:300]), commit)
             if sha:
@@ -558,8 +571,7 @@ class RecentCommits:
         revert = self._undone.get(self._latest("subject", commit.subject) or "")
         if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
             return revert
-        is_removal = all(file.status == "D" for file in commit.files)
-        return None if is_removal else self._changed_back_by(commit)
+        return self._changed_back_by(commit)
 
     def mended_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose mistake `commit` corrects by its own words."""
@@ -598,9 +610,8 @@ class RecentCommits:
 
 def _mending(before: str) -> str:
     """Return the word before the name of a commit that says that its mistake is mended, with few others between them; "" for none."""
-    words = (
-        before.rpartition("\n")[2].casefold().replace("follow-up", "followup").replace("follow up", "followup").split()
-    )
+    line = _LINKING.sub("", before.rpartition("\n")[2]).casefold()
+    words = line.replace("follow-up", "followup").replace("follow up", "followup").split()
     for place in reversed(range(len(words))[-_WORDS_BETWEEN - 1 :]):
         word = words[place].strip("(:") if place == len(words) - 1 else words[place].lstrip("(")
         if word in _MENDS:
@@ -690,7 +701,7 @@ def _task(commit: Commit, kept: _Kept, recent: RecentCommits, repositories: Coll
     again = undoing is not None and undoing.is_again
     mended = None if undoing else recent.mended_by(commit)
     if undoing:  # a change that itself took back another
-        by_it = recent.taken_back_by(undoing.origin)
+        by_it = next(iter(recent.undone_by(undoing.origin)), None)
         taken_back = by_it if again else undoing.origin if undoing.origin != undoing.commit else None
         restored = undoing.origin if again else by_it
     files = commit.files[:_MAX_FILES]
@@ -713,6 +724,7 @@ def _task(commit: Commit, kept: _Kept, recent: RecentCommits, repositories: Coll
         occurred_at=to_iso(commit.when),
         reverts=undoing.commit if undoing else None,
         restores=restored,
+        restores_too=list(undoing.restored) if undoing else [],
         undone_subject=_title(undoing.title) if undoing else "",
         takes_back=taken_back,
         repeats=recent.repeated_by(commit),
@@ -847,53 +859,3 @@ def _address(address: str) -> str:
         return ""
     number, _, name = address.strip().casefold().partition("+")
     return name if number.isdecimal() and "@users.noreply." in name else address.strip().casefold()
-
-
-_MAX_RELEASED = 200_000
-"""Commits beyond these, which are the oldest, get no release."""
-_MAX_TAGS = 20_000
-_VERSION = re.compile(
-    r"(?:(?:[\w.@/-]{1,60}[-_/@])?[A-Za-z]?\d{1,8}(?:[._]\d{1,8}){1,3}|(?P<single>(?:[A-Za-z@/_-]{1,60}[-_/@])?[vV]?\d{1,4}))"
-    r"(?:[.+-]\d{1,4}|[.+-]?(?:[A-Za-z]{1,12}[.-]?\d{1,4}|a|b|c|rc|alpha|beta|pre|preview|post|final|m))?"
-)
-"""A tag that names a version: ``v2.1``, ``r4.12``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``; or one number: ``v2``."""
-
-
-def tagged(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the release that each tagged commit is, the first of several tags; and the tags with a number that are no release, sorted.
-
-    A line per tag: type, id, peeled type and peeled id of its object, empty where it has none, and its name, separated by tabs. One
-    number is a release only where no tag has more: ``v2`` beside ``v2.1`` moves from one release to the next.
-    """
-    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
-    others: set[str] = set()
-    for line in islice(lines, _MAX_TAGS):
-        kind, sha, peeled_kind, peeled_sha, name = [*line.split("\t", 4), "", "", "", ""][:5]
-        commit = sha if kind == "commit" else peeled_sha if peeled_kind == "commit" else ""
-        if commit and (version := _VERSION.fullmatch(name)):
-            found[version["single"] is None].setdefault(commit, name)
-        elif commit and any(map(str.isdigit, name)):
-            others.add(name)
-    single = found[False] if found[True] else {}
-    return found[True] or found[False], sorted(others.union(single.values()))
-
-
-def first_releases(lines: Iterable[str], releases: Mapping[str, str]) -> dict[str, str]:
-    """Return the first release that contains each commit, without those that none contains.
-
-    A line per commit with its parents, each commit after all of its children and else the newest first; `releases` by commit. A
-    commit that is no release is in the last one of these that its children are in, so one pass suffices.
-    """
-    met: list[str] = []
-    first: dict[str, int] = {}
-    for line in lines:
-        commit, *parents = line.split()
-        if len(first) >= _MAX_RELEASED:
-            break
-        if commit in releases:
-            met.append(releases[commit])
-            first[commit] = len(met)
-        if rank := first.setdefault(commit, 0):
-            for parent in parents:
-                first[parent] = max(first.get(parent, 0), rank)
-    return {commit: met[rank - 1] for commit, rank in first.items() if rank}

@@ -1,4 +1,4 @@
-"""Readers of a git history: of a live repository, by running git (never through a shell, a hook, a pager or a network), and of a saved log."""
+"""Readers of a git history: of a live repository, by running git (never through a shell, a hook, a pager or a network), with its releases; and of a saved log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -25,11 +25,9 @@ from memgraph.extraction.readers.commits import (
     FileChange,
     RecentCommits,
     Spelling,
-    first_releases,
     grouped,
     persons,
     respelled,
-    tagged,
 )
 from memgraph.extraction.readers.source import FileReader, SourceRecord, opened, project_of, text_lines, without_ansi
 from memgraph.model.base import MAX_NAME_CHARS
@@ -588,3 +586,53 @@ def _unquoted(path: str) -> str:
         return path
     plain = _ESCAPE.sub(lambda one: one[0].decode("unicode_escape").encode("latin-1"), path[1:-1].encode())
     return plain.decode("utf-8", "replace")
+
+
+_MAX_RELEASED = 200_000
+"""Commits beyond these, which are the oldest, get no release."""
+_MAX_TAGS = 20_000
+_VERSION = re.compile(
+    r"(?:(?:[\w.@/-]{1,60}[-_/@])?[A-Za-z]?\d{1,8}(?:[._]\d{1,8}){1,3}|(?P<single>(?:[A-Za-z@/_-]{1,60}[-_/@])?[vV]?\d{1,4}))"
+    r"(?:[.+-]\d{1,4}|[.+-]?(?:[A-Za-z]{1,12}[.-]?\d{1,4}|a|b|c|rc|alpha|beta|pre|preview|post|final|m))?"
+)
+"""A tag that names a version: ``v2.1``, ``r4.12``, ``2.1.0rc1``, ``REL_2_1``, ``parser-2.1``, ``@shop/cart@2.1.0``; or one number: ``v2``."""
+
+
+def tagged(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the release that each tagged commit is, the first of several tags; and the tags with a number that are no release, sorted.
+
+    A line per tag: type, id, peeled type and peeled id of its object, empty where it has none, and its name, separated by tabs. One
+    number is a release only where no tag has more: ``v2`` beside ``v2.1`` moves from one release to the next.
+    """
+    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    others: set[str] = set()
+    for line in islice(lines, _MAX_TAGS):
+        kind, sha, peeled_kind, peeled_sha, name = [*line.split("\t", 4), "", "", "", ""][:5]
+        commit = sha if kind == "commit" else peeled_sha if peeled_kind == "commit" else ""
+        if commit and (version := _VERSION.fullmatch(name)):
+            found[version["single"] is None].setdefault(commit, name)
+        elif commit and any(map(str.isdigit, name)):
+            others.add(name)
+    single = found[False] if found[True] else {}
+    return found[True] or found[False], sorted(others.union(single.values()))
+
+
+def first_releases(lines: Iterable[str], releases: Mapping[str, str]) -> dict[str, str]:
+    """Return the first release that contains each commit, without those that none contains.
+
+    A line per commit with its parents, each commit after all of its children and else the newest first; `releases` by commit. A
+    commit that is no release is in the last one of these that its children are in, so one pass suffices.
+    """
+    met: list[str] = []
+    first: dict[str, int] = {}
+    for line in lines:
+        commit, *parents = line.split()
+        if len(first) >= _MAX_RELEASED:
+            break
+        if commit in releases:
+            met.append(releases[commit])
+            first[commit] = len(met)
+        if rank := first.setdefault(commit, 0):
+            for parent in parents:
+                first[parent] = max(first.get(parent, 0), rank)
+    return {commit: met[rank - 1] for commit, rank in first.items() if rank}

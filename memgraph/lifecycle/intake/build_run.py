@@ -466,6 +466,7 @@ _COMMIT_CHARS = 12
 _MOST_PATHS = 2_000
 _REVERTED = "its change was reverted by commit {}"
 _REMOVED = "the code it concerns was removed by commit {}"
+_UNDONE = (_REVERTED.format(""), _REMOVED.format(""))
 
 
 @dataclass(slots=True)
@@ -543,12 +544,15 @@ class Undone:
 
     def _apply(self, build: BuildRun, task: BuildTask, own: Sequence[_Subject]) -> None:
         commit, project = task.task_id[:_COMMIT_CHARS], build.log.project_id
+        is_removal = not task.reverts and {one.kind for one in task.changes} == {"D"}
+        why = (_REMOVED if is_removal else _REVERTED).format(commit)
         for sha in dict.fromkeys(filter(None, (task.reverts, *task.undoes, task.takes_back))):
             for subject in self._of_commit(sha, project):
-                _end(subject, build, task, _REVERTED.format(commit))
+                _end(subject, build, task, why)
                 self._link(build, own, "SUPERSEDES", subject, "the change was reverted")
-        for subject in self._of_commit(task.restores, project) if task.restores else ():
-            if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
+        back = filter(None, (task.restores, *task.restores_too))
+        for subject in (one for sha in back for one in self._of_commit(sha, project)):
+            if str(subject.get("invalidation_reason") or "").startswith(_UNDONE):
                 subject.change(build, invalid_at=None, invalidation_reason=None)
         for subject in self._of_commit(task.mends, project) if task.mends else ():
             self._link(build, own, "RELATED_TO", subject, "corrects that change")

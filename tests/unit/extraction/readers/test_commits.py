@@ -62,6 +62,9 @@ def history(*messages: str) -> list[BuildTask]:
         ('Revert the caching\n\n- Add a test\n- Revert "Cache the totals of carts"', 0),
         ("Revert the caching\n\n* Revert {0}\n* Add a test", 0),
         ('Compute totals\n\nThis reverts "Cache the totals of carts", because they lost a cent.', 0),
+        ("Fix #30 by reverting {0} (#40)", 0),
+        ("fix: the till, counted by hand, by reverting #12", 0),
+        ('Fix the till by reverting "Cache the totals of carts"', 0),
     ],
 )
 def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None:
@@ -84,6 +87,10 @@ def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None
         "Lock the till\n\nNeed to revert this commit when carts are locked.",
         "Lock the till\n\nThis commit reverts a part of {1} and keeps the rest.",
         "Take back some of {1}: reverting it whole is too much",
+        "Lock the till by hand instead of reverting #12",
+        "Lock the till by partially reverting {0}",
+        "Lock the till by reverting locks lazily",
+        "Lock the till\n\nCould be done by reverting {0} as well.",
     ],
 )
 def test_what_only_speaks_of_a_revert_is_none(message: str) -> None:
@@ -97,6 +104,30 @@ def test_a_revert_of_several_names_them_all() -> None:
     first, second, revert, again = history("Cache (#12)", "Lock (#13)", message, "Cache\n\nThis reverts commit {2}.")
     assert (revert.reverts, revert.undoes) == (first.task_id, [first.task_id, second.task_id])
     assert (again.restores, again.undoes) == (first.task_id, [])
+
+
+def test_a_fix_by_reverting_several_takes_each_of_them_back() -> None:
+    first, second, fix = history("Cache", "Lock", "fix #587 by reverting {0} and {1} (#606)")
+    assert (fix.reverts, fix.undoes, fix.mends) == (first.task_id, [first.task_id, second.task_id], None)
+
+
+def test_what_is_caused_by_an_earlier_revert_is_not_reverted_again() -> None:
+    messages = "Cache (#12)", f"Revert {sha(0)}", f"Fix a crash caused by reverting {sha(0)}"
+    changed = (FileChange("M", "cart.py"),)
+    *_, fix = read(*(Commit(sha(n), "Ada", START, message, changed) for n, message in enumerate(messages)))
+    assert (fix.reverts, fix.mends, fix.kind) == (None, sha(0), "fix")
+
+
+def test_what_several_reverts_had_taken_back_is_put_back() -> None:
+    earlier = "Cache (#12)", "Lock (#13)", "Round (#14)", "Revert {0} and {1}", "Revert {2}", "Show (#15)"
+    cache, lock, rounded, both, one, show = history(*earlier, "Revert {3}, {4} and {5}")[:-1]
+    undoing = history(*earlier, "Revert {3}, {4} and {5}")[-1]
+    assert undoing.undoes == [task.task_id for task in (both, one, show)]
+    assert [undoing.restores, *undoing.restores_too] == [task.task_id for task in (cache, lock, rounded)]
+    undoing = history(*earlier, "Revert {5} and {4}")[-1]
+    assert (undoing.reverts, undoing.restores, undoing.restores_too) == (show.task_id, None, [rounded.task_id])
+    reland = history(*earlier, "Reland {0}")[-1]
+    assert (reland.reverts, reland.restores, reland.restores_too) == (both.task_id, cache.task_id, [])
 
 
 @pytest.mark.parametrize(
@@ -128,6 +159,16 @@ def test_contents_that_are_changed_back_are_a_revert_if_the_message_speaks_of_on
         (None, sha(1), "success")
     ]
     assert [(one.reverts, one.takes_back) for one in read(change, other)[1:]] == [(None, None)]
+    added, dropped = (
+        Commit(
+            sha(number), "Ada", START + timedelta(hours=number), message, (FileChange(status, "go.mod", blobs=blobs),)
+        )
+        for number, message, status, blobs in (
+            (1, "Add go.mod", "A", ("00", "aa")),
+            (2, "Do without", "D", ("aa", "00")),
+        )
+    )
+    assert [(one.reverts, one.takes_back) for one in read(added, dropped)[1:]] == [(None, sha(1))]
     modes = [commit(number, "Clear the executable bit", "aa", "aa") for number in (1, 2)]  # of the file, no contents
     assert [(one.reverts, one.takes_back) for one in read(*modes)[1:]] == [(None, None)]
 
@@ -327,6 +368,11 @@ def test_a_revert_closes_nothing_that_its_quoted_title_closes(repository: Reposi
         ("Merge branch 'main'", [], "other"),
         ("Fix a typo in the error for unknown carts", ["carts.py"], "docs"),
         ("Fix spelling.", ["carts.py"], "docs"),
+        ("Fixed issue 34: get() raised an error", ["carts.py"], "fix"),
+        ("Added: emit an event", ["carts.py"], "feature"),
+        ("Merge commit from fork", ["carts.py"], "fix"),
+        ("Merge pull request from GHSA-ffqj-6fqr-9h24", ["carts.py", "docs/carts.md"], "fix"),
+        ("Merge commit from fork", ["docs/carts.md"], "docs"),
     ],
 )  # fmt: skip
 def test_the_kind_of_a_change(title: str, files: list[str], kind: str) -> None:

@@ -11,7 +11,8 @@ import pytest
 from memgraph import MemGraph
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers import GitReader, Reader, SavedGitLogReader, SourceRecord
-from memgraph.extraction.readers.commits import Commit, RecentCommits, grouped, tagged
+from memgraph.extraction.readers.commits import Commit, RecentCommits, grouped
+from memgraph.extraction.readers.git import tagged
 from memgraph.lifecycle import ingest
 from memgraph.model.build import BuildTask
 from memgraph.store import AgentMemoryStore
@@ -359,6 +360,10 @@ def test_a_commit_refers_to_what_it_undoes_or_corrects(repository: Repository) -
     cached = repository.commit("Cache the totals of carts (#12)")
     fixed = repository.commit("Fix discounts\n\nThey are ignored, a regression caused by #12.", hours=1)
     named = repository.commit(f"Fix totals\n\nBroken in {cached[:9]}.", hours=2)
+    linked = repository.commit(
+        f"Fix taxes\n\nA regression of https://git.example.org/shop/commit/{cached}#note_1", hours=2
+    )
+    seen = repository.commit(f"Add gifts\n\nAs in https://git.example.org/shop/commit/{cached}", hours=2)
     unrelated = repository.commit("Fix a crash\n\nFixes #12.", hours=3)
     told = repository.commit(f"Join the totals\n\nIt was tried before; that was fixed in commit {cached[:9]}.", hours=3)
     by_words = repository.commit("Revert the totals of carts cache", hours=4)
@@ -366,7 +371,8 @@ def test_a_commit_refers_to_what_it_undoes_or_corrects(repository: Repository) -
     back = repository.commit('Reapply "Cache the totals of carts (#12)"', hours=6)
     found = {task.task_id: task for task in tasks(list(GitReader(repository.path).records(None)))}
 
-    assert [found[sha].mends for sha in (fixed, named, unrelated, told)] == [cached, cached, None, None]
+    assert [found[sha].mends for sha in (fixed, named, linked)] == [cached] * 3
+    assert [found[sha].mends for sha in (seen, unrelated, told)] == [None] * 3
     assert found[fixed].mends_subject == "Cache the totals of carts (#12)"
     assert [found[sha].reverts for sha in (by_words, by_request, back)] == [cached, cached, by_request]
     assert found[back].restores == cached

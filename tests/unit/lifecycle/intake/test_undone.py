@@ -100,6 +100,34 @@ def test_what_a_change_took_back_is_in_force_again_when_that_change_is_reverted(
     assert states == [[False, True], [True, False], [False, True]]
 
 
+def test_what_a_removal_took_is_in_force_again_when_the_removal_is_reverted(tmp_path: Path, store: Any) -> None:
+    repository = Repository(tmp_path / "shop")
+    repository.commit("Start", file="README")
+    cached = repository.commit(CACHE, hours=9, file="shop/cache.py")
+    repository.git("rm", "-q", "shop/cache.py")
+    repository.git("commit", "-q", "-m", "Do without", when=START + timedelta(hours=18))
+    removed = repository.git("rev-parse", "HEAD")
+    ingest(store, GitReader(repository.path))
+    (made,) = (one for one in store.every_memory() if one.git_commit == cached)
+    assert made.invalidation_reason == f"the code it concerns was removed by commit {removed[:12]}"
+
+    repository.git("revert", "--no-edit", "HEAD", when=START + timedelta(hours=27))
+    ingest(store, GitReader(repository.path))
+    assert store.get_memory(made.id).invalid_at is None
+
+
+def test_a_fix_by_reverting_several_ends_each_and_its_own_revert_puts_each_back(log: Log, store: Any) -> None:
+    cached, rounded = log.commit(CACHE), log.commit(f"Round the prices\n\nCents were lost because they were cut. {WHY}")
+    fixed = log.commit(f"fix #587 by reverting {cached[:7]} and {rounded[:7]} (#606)")
+    made = log.read_into(store)
+    why = f"its change was reverted by commit {fixed[:12]}"
+    assert [made[sha].invalidation_reason for sha in (cached, rounded)] == [why, why]
+
+    log.commit(f"Lock the till by reverting {fixed[:7]}")
+    made = log.read_into(store)
+    assert [made[sha].invalid_at for sha in (cached, rounded)] == [None, None]
+
+
 def test_a_memory_follows_its_file_and_ends_with_it(log: Log, store: Any) -> None:
     cached = log.commit(CACHE)
     log.commit("Move the prices", "R100\tshop/prices.py\tshop/money/prices.py")
