@@ -323,9 +323,10 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     ]
     log.write_text("".join(entries) + log.read_text())
     assert run("ingest", "git", log).exit_code == 0
+    fact = "top/lid.py is a file: without merges, it was changed by 2 commits, from 1 February 2026 to 2 February 2026; by Bob Ray"
     for name in ("lid.py", "top/lid.py"):
         assert run("about", name).stdout.splitlines() == [
-            "top/lid.py is a file: without merges, it was changed by 2 commits, from 1 February 2026 to 2 February 2026; by Bob Ray",
+            f"{fact}; renamed from lid.py on 2 February 2026 (bbbbbbbb)",
             "  bbbbbbbb 2026-02-02 Move the lid",
             "  aaaaaaaa 2026-02-01 Close the lid",
         ]
@@ -336,6 +337,26 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     assert "top is a folder: without merges, its files were changed by 2 commits" in run(
         "about", "top/"
     ).stdout.replace("/", "")
+
+
+def test_about_a_former_name_says_when_and_by_which_commits_the_file_was_renamed(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Add a lid", {"lid.py": "a lid\n" * 9, "knob.py": "a knob\n" * 9})
+    repository.commit("Move the lid", {"lid.py": None, "top/lid.py": "a lid\n" * 9})
+    repository.commit("Polish the lid", {"top/lid.py": "a lid\n" * 10})
+    repository.commit("Call it cover", {"top/lid.py": None, "top/cover.py": "a lid\n" * 10})
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    changes = repository.git("log", "--follow", "--format=%h", "--", "top/cover.py").decode().split()
+    shas = repository.git("log", "--format=%h", "--abbrev=8", "--diff-filter=R", "-M").decode().split()
+    assert (len(changes), len(shas)) == (4, 2)
+    for name in ("lid.py", "top/lid.py", "top/cover.py"):
+        fact, *_ = run("about", name, "--project", "lids").stdout.splitlines()
+        assert fact.startswith("top/cover.py is a file: without merges, it was changed by 4 commits")
+        assert fact.endswith(
+            f"; renamed from top/lid.py on 5 January 2026 ({shas[0]}), from lid.py on 3 January 2026 ({shas[1]})"
+        )
+    for name in ("knob.py", "top"):
+        assert "renamed" not in run("about", name, "--project", "lids").stdout
 
 
 @pytest.mark.parametrize("is_saved", [False, True])
@@ -422,3 +443,24 @@ def test_what_nothing_is_known_of_is_refused(run: Run, tmp_path: Path) -> None:
         assert "the name is empty" in run("about", name).stderr
     assert "name a project with --project: shop" in run("about", "cup.py", "--project", "elsewhere").stderr
     assert run("about", "cup.py", "--home", tmp_path / "empty").exit_code == 1
+
+
+def test_about_a_tag_beside_the_branch_says_that_only_the_branch_is_read(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Add a lid", {"lid.py": "1"})
+    repository.git("tag", "v1.0")
+    repository.git("checkout", "-q", "-b", "old")
+    repository.commit("Patch the old lid", {"lid.py": "2"})
+    repository.git("tag", "v1.0.1")
+    repository.git("checkout", "-q", "main")
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    assert repository.git("tag", "--no-merged", "HEAD").decode().split() == ["v1.0.1"]
+    beside = f"{repository.path} has a tag of that name; of its commits only those of HEAD are read, each in its first release"
+    assert beside in run("about", "v1.0.1").stderr
+    assert run("about", "v1.0").stdout.startswith(
+        "v1.0 is a release: without merges and what an earlier one has, 1 commit"
+    )
+    for name in ("v1.0.2", "v1", "v1*", "../heads/old"):
+        said = run("about", name).stderr
+        assert f"nothing is known about {name}" in said
+        assert "tag" not in said
