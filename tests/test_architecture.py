@@ -32,7 +32,7 @@ ROOM_LINES = {
     "graph": 2_050,
     "health": 810,
     "index": 1_550,
-    "interfaces": 19_290,
+    "interfaces": 19_310,
     "journal": 4_180,
     "lifecycle": 9_580,
     "memgraph": 3_530,
