@@ -1,6 +1,7 @@
 // name: lessons_by_build
 // purpose: memories by the builds they came from, latest builds first: what was learned in a period, and from whom; a merged memory
-//   comes from several builds
+//   comes from several builds. Records (most commits and runs, of which no memory was made) are not listed: file_history and
+//   release_changes list all commits
 // parameter: project STRING = '': a project's name; '' for all projects
 // parameter: build STRING = '': a build's id as in its log; '' for all
 // parameter: agent STRING = '': an agent that took part, or a commit's author; '' for all

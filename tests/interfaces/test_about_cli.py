@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph.interfaces.cli.group import cli
-from tests.interfaces.test_ingest_git_cli import Repository
+from tests.interfaces.test_ingest_git_cli import COINS, Repository
 
 Run = Callable[..., Any]
 
@@ -66,6 +66,67 @@ def test_one_number_and_wording_counts_what_is_a_fix_or_closes_an_issue(run: Run
     assert "changed by 4 commits, of which 3 are fixes or close an issue" in run("about", "lid.py").stdout
     rows = json.loads(run("query", "fixes_by_file", "--json").stdout)
     assert [(row["fixes"], row["changes"]) for row in rows if row["file"] == "lid.py"] == [(3, 4)]
+
+
+def test_a_release_has_the_same_fixes_by_about_by_the_query_and_by_git(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Start", {"lid.py": "0"})
+    repository.git("tag", "1.0")
+    for step, message in enumerate(
+        ["Fix the rim", "Describe the rim\n\nFixes #4", "Add a knob", "Fix the knob\n\nFixes #5"]
+    ):
+        repository.commit(message, {"README.md" if "Describe" in message else "lid.py": f"step {step}"})
+    repository.git("checkout", "-q", "-b", "side")
+    repository.commit("Polish the lid", {"polish.py": "1"})
+    repository.git("checkout", "-q", "-")
+    repository.git("merge", "-q", "--no-ff", "-m", "Merge the polish for all lids\n\nFixes #6", "side")
+    repository.git("tag", "1.1")
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    messages = repository.git("log", "--no-merges", "--format=%H %s %b", "-z", "1.0..1.1").decode().split("\0")
+    fixes = {one[:40] for one in messages if " Fix" in one}
+    assert len(fixes) == 3
+    assert "5 commits, of which 3 are fixes or close an issue" in run("about", "1.1", "--project", "lids").stdout
+    asked = ("query", "release_changes", "--param", "after=1.0", "--param", "kind=fix", "--json")
+    rows = json.loads(run(*asked).stdout)
+    assert {row["git_commit"] for row in rows} == fixes
+    assert {row["kind"] for row in rows} == {"fix", "docs"}
+
+
+def test_every_use_of_a_memory_or_a_record_is_counted_and_nothing_else_is_listed(run: Run) -> None:
+    run("remember", "Cups are washed by hand", "--project", "shop")
+    reported: dict[str, list[str]] = {"used": [], "overridden": []}
+    for task, option, outcome in (
+        ("fix the handle", "used", "failure"),
+        ("fix the handle", "overridden", "failure"),
+        ("step 6", "used", "failure"),
+        ("wash cups by hand", "used", "success"),
+    ):
+        found = json.loads(run("recall", task, "--json").stdout)
+        memory = found["memories"][0]["id"]
+        assert run("outcome", found["query_id"], outcome, f"--{option}", memory).exit_code == 0
+        reported[option].append(memory)
+    rows = {row["id"]: row for row in json.loads(run("query", "memories_by_use", "--json").stdout)}
+    assert rows.keys() == {*reported["used"], *reported["overridden"]}
+    for option, ids in reported.items():
+        assert {one: row[option] for one, row in rows.items()} == {one: ids.count(one) for one in rows}
+    assert sum(row["helped"] for row in rows.values()) == 1
+
+
+def test_lessons_by_build_says_that_most_commits_are_records_and_not_listed(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    for number in range(4):
+        repository.commit(f"Turn the lid {number}", {"lid.py": f"{number}"})
+    repository.commit(COINS, {"prices.py": "1"})
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    of_lids = ("--param", "project=lids", "--json")
+    lessons = json.loads(run("query", "lessons_by_build", *of_lids).stdout)
+    commits = repository.git("log", "--format=%s", "--", "lid.py").decode().splitlines()
+    assert [one["lesson"].startswith("Use integer cents") for one in lessons] == [True]
+    history = json.loads(run("query", "file_history", "--param", "file=lid.py", *of_lids).stdout)
+    assert [row["content"] for row in history] == commits
+    assert "Records (most commits and runs, of which no memory was made) are not listed" in run(
+        "queries", "show", "lessons_by_build"
+    ).stdout.replace("\n//  ", "")
 
 
 def test_a_rule_has_one_confidence(run: Run, tmp_path: Path) -> None:
@@ -262,9 +323,10 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     ]
     log.write_text("".join(entries) + log.read_text())
     assert run("ingest", "git", log).exit_code == 0
+    fact = "top/lid.py is a file: without merges, it was changed by 2 commits, from 1 February 2026 to 2 February 2026; by Bob Ray"
     for name in ("lid.py", "top/lid.py"):
         assert run("about", name).stdout.splitlines() == [
-            "top/lid.py is a file: without merges, it was changed by 2 commits, from 1 February 2026 to 2 February 2026; by Bob Ray",
+            f"{fact}; renamed from lid.py on 2 February 2026 (bbbbbbbb)",
             "  bbbbbbbb 2026-02-02 Move the lid",
             "  aaaaaaaa 2026-02-01 Close the lid",
         ]
@@ -275,6 +337,26 @@ def test_about_tells_what_is_known_of_every_file_that_was_changed(run: Run, tmp_
     assert "top is a folder: without merges, its files were changed by 2 commits" in run(
         "about", "top/"
     ).stdout.replace("/", "")
+
+
+def test_about_a_former_name_says_when_and_by_which_commits_the_file_was_renamed(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Add a lid", {"lid.py": "a lid\n" * 9, "knob.py": "a knob\n" * 9})
+    repository.commit("Move the lid", {"lid.py": None, "top/lid.py": "a lid\n" * 9})
+    repository.commit("Polish the lid", {"top/lid.py": "a lid\n" * 10})
+    repository.commit("Call it cover", {"top/lid.py": None, "top/cover.py": "a lid\n" * 10})
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    changes = repository.git("log", "--follow", "--format=%h", "--", "top/cover.py").decode().split()
+    shas = repository.git("log", "--format=%h", "--abbrev=8", "--diff-filter=R", "-M").decode().split()
+    assert (len(changes), len(shas)) == (4, 2)
+    for name in ("lid.py", "top/lid.py", "top/cover.py"):
+        fact, *_ = run("about", name, "--project", "lids").stdout.splitlines()
+        assert fact.startswith("top/cover.py is a file: without merges, it was changed by 4 commits")
+        assert fact.endswith(
+            f"; renamed from top/lid.py on 5 January 2026 ({shas[0]}), from lid.py on 3 January 2026 ({shas[1]})"
+        )
+    for name in ("knob.py", "top"):
+        assert "renamed" not in run("about", name, "--project", "lids").stdout
 
 
 @pytest.mark.parametrize("is_saved", [False, True])
@@ -361,3 +443,24 @@ def test_what_nothing_is_known_of_is_refused(run: Run, tmp_path: Path) -> None:
         assert "the name is empty" in run("about", name).stderr
     assert "name a project with --project: shop" in run("about", "cup.py", "--project", "elsewhere").stderr
     assert run("about", "cup.py", "--home", tmp_path / "empty").exit_code == 1
+
+
+def test_about_a_tag_beside_the_branch_says_that_only_the_branch_is_read(run: Run, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "lids")
+    repository.commit("Add a lid", {"lid.py": "1"})
+    repository.git("tag", "v1.0")
+    repository.git("checkout", "-q", "-b", "old")
+    repository.commit("Patch the old lid", {"lid.py": "2"})
+    repository.git("tag", "v1.0.1")
+    repository.git("checkout", "-q", "main")
+    assert run("ingest", "git", repository.path, "--project", "lids").exit_code == 0
+    assert repository.git("tag", "--no-merged", "HEAD").decode().split() == ["v1.0.1"]
+    beside = f"{repository.path} has a tag of that name; of its commits only those of HEAD are read, each in its first release"
+    assert beside in run("about", "v1.0.1").stderr
+    assert run("about", "v1.0").stdout.startswith(
+        "v1.0 is a release: without merges and what an earlier one has, 1 commit"
+    )
+    for name in ("v1.0.2", "v1", "v1*", "../heads/old"):
+        said = run("about", name).stderr
+        assert f"nothing is known about {name}" in said
+        assert "tag" not in said

@@ -524,6 +524,53 @@ class TestReleases:
         assert "Kept 2 commits as records, each of" in said
         assert "Did not keep 1 merge that only repeats the message of what is brought in." in said
 
+    def test_the_numbers_of_a_report_add_up_to_the_commits_of_the_history(
+        self, history: History, repository: Repository, tmp_path: Path
+    ) -> None:
+        def kept() -> tuple[int, int]:
+            query = "MATCH (m:Memory) WHERE m.git_commit <> '' RETURN m.source AS source"
+            sources = [row["source"] for row in json.loads(history.run("query", "--cypher", query, "--json").stdout)]
+            return sources.count("git"), sources.count("commit")
+
+        repository.commit(COINS, {"prices.py": "1"})
+        repository.commit("Add a cart", {"cart.py": "1"})
+        repository.git("checkout", "-q", "-b", "side")
+        repository.commit("Count the stairs", {"stairs.py": "1"})
+        repository.git("checkout", "-q", "-")
+        repository.git("merge", "-q", "--no-ff", "-m", "Count the stairs", "side")
+        said = history.run("ingest", "git", repository.path).stdout
+        assert int(repository.git("rev-list", "--count", "HEAD")) == 4
+        assert kept() == (1, 2)
+        assert "4 commits = 1 memory + 2 records + 1 merge not kept.\n" in said
+
+        repository.commit(COINS, {"coins.py": "1"})
+        repository.commit("Add a lamp", {"lamp.py": "1"})
+        said = history.run("ingest", "git", repository.path).stdout
+        assert "Read 2 commits as " in said
+        assert "0 memories added, 1 merged into an existing one and kept as a record.\n" in said
+        assert "Kept 2 commits as records" in said
+        assert kept() == (1, 4)
+
+        assert history.run("forget", "--match", "integer cents", "--yes").exit_code == 0
+        repository.commit(f"Sort the goods\n\n{WHY}", {"goods.py": "1"})
+        repository.commit(COINS, {"cents.py": "1"})
+        repository.commit("Add a rug", {"rug.py": "1"})
+        said = history.run("ingest", "git", repository.path).stdout
+        assert "3 commits = 1 memory + 1 record + 1 that repeats what was forgotten or deleted.\n" in said
+
+        repository.days -= 1  # the sitting of the rug grows
+        repository.commit("Turn the rug", {"rug.py": "2"})
+        said = history.run("ingest", "git", repository.path).stdout
+        assert "2 commits = 1 record + 1 that left nothing new.\n" in said
+
+        other = Repository(tmp_path / "till")
+        other.commit("Open the till", {"till.py": "1"})
+        afresh = ("ingest", "git", repository.path, other.path, "--home", tmp_path / "afresh", "--json")
+        total = json.loads(history.run(*afresh).stdout)["total"]
+        assert total["read"] == sum(int(one.git("rev-list", "--count", "HEAD")) for one in (repository, other)) == 11
+        assert total["read"] == total["extracted"] + total["recorded"] + total["repeated"]
+        assert total["repeated"] == 1
+
     def test_a_release_is_told_apart_from_commits_in_a_query(self, history: History, repository: Repository) -> None:
         repository.commit(COINS, {"prices.py": "1"})
         repository.git("tag", "v1.0")

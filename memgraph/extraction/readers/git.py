@@ -184,6 +184,10 @@ class GitReader:
         """Return the person of each spelling (name and address) of an author, those of commits before the mailmap included."""
         return _people(self._authors("HEAD"))
 
+    def has_tag(self, name: str) -> bool:
+        """Return whether the repository is there and has this tag, on whatever branch."""
+        return self._asked("show-ref", "--verify", f"refs/tags/{name}", required=False) is not None
+
     def _names(self) -> frozenset[str]:
         """Return the names of the repository at its remotes, such as ``owner/name``, in lower case."""
         urls = (self._asked("config", "--get-regexp", r"^remote\..*\.url$", required=False) or "").splitlines()

@@ -89,11 +89,12 @@ _NUMBERED = re.compile(r"(?:#|GH-)?([1-9]\d{0,8})", re.IGNORECASE)
 
 
 class Fact(NamedTuple):
-    """Of what `kind` a name is (one of `_OF_FACTS`), and the rows of its commits, in order."""
+    """Of what `kind` a name is (one of `_OF_FACTS`), and the rows of its commits, in order; of a file, its former names, the last one first."""
 
     kind: str
     name: str
     commits: Sequence[Row]
+    former: Sequence[str] = ()
 
     def document(self) -> dict[str, Any]:
         """Return what the commits show: counts, times by their authors' dates, names with the most commits first; `files` of the last `LATELY`."""
@@ -105,6 +106,7 @@ class Fact(NamedTuple):
             "bots": [one for one in authors if is_bot(one)],
             "releases": _most(row.get("release", "") for row in self.commits) if self.kind != "release" else [],
             "files": [] if self.kind in {"file", "folder"} else _most(_paths(self.commits[-LATELY:])),
+            "former": self.former,
         }
         many, begun, ended = len(self.commits), in_words(first[:10]), in_words(last[:10])
         of_fixes = ", " + ("which" if many == 1 else f"of which {fixes:,}") + " "
@@ -115,7 +117,7 @@ class Fact(NamedTuple):
         text = f"{self.name} is {_OF_FACTS[kind].format(counted)}, "
         text += f"on {begun}" if begun == ended else f"from {begun} to {ended}"
         who = "it" if many == 1 else "they" if many <= LATELY else f"the last {LATELY}"
-        for said, some in zip(("by", "by bots:", "in", f"{who} changed"), names.values(), strict=True):
+        for said, some in zip(("by", "by bots:", "in", f"{who} changed", "renamed"), names.values(), strict=True):
             more = f" and {len(some) - _MOST_SHOWN:,} more" if len(some) > _MOST_SHOWN else ""
             text += f"; {said} {', '.join(some[:_MOST_SHOWN])}{more}" if some else ""
         latest = [
@@ -160,10 +162,15 @@ def _names(row: Row, number: str) -> bool:
 
 def _files(commits: Iterable[Row], name: str) -> list[Fact]:
     """Return the changes of the files that a name means, followed through their renames; of a folder, those of all its files."""
-    files, of = Files(), defaultdict[int, list[Row]](list)
+    files, of, moves = Files(), defaultdict[int, list[Row]](list), defaultdict[int, list[str]](list)
     for row in commits:
-        for file in set(files.follow(_change(row))) if row.get("changes") else ():
+        if not row.get("changes"):
+            continue
+        change, on = _change(row), f"on {in_words(row['occurred_at'][:10])} ({abbreviated(row['git_commit'])})"
+        for file, one in zip(files.follow(change), change.files, strict=True):
             of[file].append(row)
+            if one.kind == "R":
+                moves[file].insert(0, f"from {one.was} {on}")
     present: dict[str, list[int]] = defaultdict(list)
     for file in of:
         present[files.name(file)].append(file)
@@ -173,7 +180,11 @@ def _files(commits: Iterable[Row], name: str) -> list[Fact]:
         found, present[name] = [name], [file for one in found for file in present[one]]
     kind = "file" if name in known or found != [name] else "folder"
     changed = {one: {row["id"]: row for file in present[one] for row in of[file]} for one in found}
-    return [Fact(kind, one, sorted(rows.values(), key=itemgetter("seq"))) for one, rows in changed.items()]
+    former = {one: [said for file in present[one] for said in moves[file]] for one in found if kind == "file"}
+    return [
+        Fact(kind, one, sorted(rows.values(), key=itemgetter("seq")), former.get(one, ()))
+        for one, rows in changed.items()
+    ]
 
 
 def _paths(commits: Iterable[Row]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import emit, notice, plain
 
 if TYPE_CHECKING:
+    from memgraph.extraction.readers import GitReader
     from memgraph.facade import MemGraph
     from memgraph.lifecycle.counting.records import Counted
     from memgraph.ports import Row
@@ -42,7 +43,7 @@ def about(settings: Settings, name: str, project: str | None) -> None:
 
     if not name.strip():
         raise Refused("the name is empty: name a file, a test, a person, a release, an issue or a commit")
-    found = {}
+    found, tagged = {}, list[str]()
     with opened(settings, reads=True) as memory:
         reader = memory.store.reader
         for one, runs in _projects(memory, project).items():
@@ -54,10 +55,13 @@ def about(settings: Settings, name: str, project: str | None) -> None:
             of_persons = [rule for rule in rules if rule.object in persons]
             if facts or known:
                 found[one] = facts, known, of_persons
+            else:
+                tagged += [git.locator for git in _repositories(reader, one) if git.has_tag(name)]
     if not found:
+        beside = "; {} has a tag of that name; of its commits only those of HEAD are read, each in its first release"
         raise Refused(
             f"nothing is known about {plain(name)}: no commit changed a file of that name or is of a person, release, issue or hash of that "
-            "name, and no test of that name has enough failures"
+            f"name, and no test of that name has enough failures{beside.format(plain(tagged[0])) if tagged else ''}"
         )
     if len(found) > 1:
         raise _several(found)
@@ -76,20 +80,26 @@ def about(settings: Settings, name: str, project: str | None) -> None:
 def _person(reader: Reader, project: str, name: str) -> str:
     """Return the person whom a name or an e-mail means in the repositories that were read for a project; itself, where none says so."""
     from memgraph.errors import SourceError
-    from memgraph.extraction.readers import GitReader
 
     asked = name.strip().casefold()
-    for source in reader.every_record("Source"):
-        if source["kind"] == GitReader.kind and source["project_id"] == project:
-            try:
-                people = GitReader(source["locator"]).people()
-            except SourceError as error:
-                notice(f"spellings and e-mails of persons are unknown: {error}")
-                continue
-            for spelling, person in people.items():
-                if asked in {one.casefold() for one in spelling}:
-                    return person
+    for repository in _repositories(reader, project):
+        try:
+            people = repository.people()
+        except SourceError as error:
+            notice(f"spellings and e-mails of persons are unknown: {error}")
+            continue
+        for spelling, person in people.items():
+            if asked in {one.casefold() for one in spelling}:
+                return person
     return name
+
+
+def _repositories(reader: Reader, project: str) -> list[GitReader]:
+    """Return the repositories that were read for a project."""
+    from memgraph.extraction.readers import GitReader
+
+    sources = (one for one in reader.every_record("Source") if one["project_id"] == project)
+    return [GitReader(one["locator"]) for one in sources if one["kind"] == GitReader.kind]
 
 
 @click.command(cls=Command)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.learning import IngestReport
 
 _REASONS_SHOWN = 5
-_SUMMED = "read builds known extracted merged forgotten left_out recorded skipped secrets_redacted compressed".split()
+_SUMMED = "read builds known extracted merged forgotten left_out recorded repeated skipped secrets_redacted compressed".split()
 _FOREIGN = {
     rb'\[\s*\{[^{}\[\]]*(?:"account":\s*\{[^{}]*\},\s*)?"(?:mapping|chat_messages)"\s*:\s*[\[{]': (
         "holds exported chats of ChatGPT or Claude, which do not say how anything ended, so nothing is learned from them. "
@@ -304,14 +304,29 @@ def _total_lines(total: IngestReport, reports: Sequence[tuple[Path, IngestReport
     ]
 
 
+def _balance(report: IngestReport) -> list[str]:
+    """Return what became of the commits that were read, so that the numbers add up; nothing where a model makes several memories of one."""
+    parts = {
+        ("memory", "memories"): report.extracted,
+        ("record", "records"): report.recorded,
+        ("merge not kept", "merges not kept"): report.repeated,
+        ("that repeats what was forgotten or deleted", "that repeat what was forgotten or deleted"): report.forgotten,
+    }
+    parts["that left nothing new", "that left nothing new"] = left = report.read - sum(parts.values())
+    said = [count(many, *words) for words, many in parts.items() if many]
+    return [f"{count(report.read, 'commit')} = {' + '.join(said)}."] if left >= 0 and len(said) > 1 else []
+
+
 def report_lines(report: IngestReport) -> list[str]:
     """Return a report as text."""
     if not report.read:
         return ["Nothing new to read."]
+    is_history = report.source.startswith("git")
     merged = (
         f", {count(report.merged, 'merged into an existing one', 'merged into existing ones')}" if report.merged else ""
     )
-    is_history = report.source.startswith("git")
+    if is_history and report.merged:
+        merged += f" and kept as {'a record' if report.merged == 1 else 'records'}"
     read, attempt = ("commit", "sitting") if is_history else ("record", "build")
     source = f"{count(report.read, read)} as {count(report.builds, attempt)}"
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
@@ -337,6 +352,7 @@ def report_lines(report: IngestReport) -> list[str]:
         lines.append(
             f"Left out {count(report.forgotten, 'memory', 'memories')} that {'repeats' if report.forgotten == 1 else 'repeat'} what was forgotten or deleted."
         )
+    lines += _balance(report) if is_history else []
     if report.compressed:
         made = count(report.compressed, "generalisation", "generalisations")
         lines.append(f"Added {made} of what at least three builds have in common.")
