@@ -221,6 +221,30 @@ def with_model(tmp_path: Path, configured: Callable[[], Any]) -> Callable[..., s
             "Flask was replaced by FastAPI",
             "which web framework is the API written in",
         ),
+        (
+            "remember",
+            "We publish the docs with GitLab CI",
+            "Publishing no longer runs on GitLab, it now runs on Buildkite",
+            "how are the docs published",
+        ),
+        (
+            "observe",
+            "We build the docs with mkdocs",
+            "The docs are no longer built with mkdocs; they are now built with hugo",
+            "how are the docs built",
+        ),
+        (
+            "observe",
+            "Reports are sent on Mondays",
+            "Reports are no longer sent on Mondays, they are now sent on Fridays",
+            "when are reports sent",
+        ),
+        (
+            "observe",
+            "We run the tests on Python 3.9",
+            "Testing does not run on Python 3.9 any more and now runs on Python 3.12",
+            "which Python runs the tests",
+        ),
     ],
 )
 def test_a_stated_replacement_is_recalled_without_the_old_statement(
@@ -233,12 +257,29 @@ def test_a_stated_replacement_is_recalled_without_the_old_statement(
     assert before not in told
 
 
-def test_where_a_part_may_be_meant_the_older_statement_is_marked(with_model: Callable[..., str]) -> None:
-    with_model("observe", "Jenkins is our CI server")
-    with_model("observe", "We migrated the builds from Jenkins to GitHub Actions")
-    told = with_model("recall", "which CI server builds the project").splitlines()
-    (old,) = (line for line in told if "our CI server" in line)
-    (new,) = (line for line in told if "GitHub Actions" in line)
+@pytest.mark.parametrize(
+    ("before", "after", "question"),
+    [
+        (
+            "Jenkins is our CI server",
+            "We migrated the builds from Jenkins to GitHub Actions",
+            "which CI server builds the project",
+        ),
+        (
+            "We publish docs with GitLab and wheels with Travis",
+            "Publishing no longer runs on GitLab, it now runs on Buildkite",
+            "how do we publish",
+        ),
+    ],
+)
+def test_where_a_part_may_be_meant_the_older_statement_is_marked(
+    with_model: Callable[..., str], before: str, after: str, question: str
+) -> None:
+    with_model("observe", before)
+    with_model("observe", after)
+    told = with_model("recall", question).splitlines()
+    (old,) = (line for line in told if before in line)
+    (new,) = (line for line in told if after in line)
     assert "contradicted by the newer line above" in old
     assert told.index(new) < told.index(old)
 
@@ -260,6 +301,13 @@ def test_where_a_part_may_be_meant_the_older_statement_is_marked(with_model: Cal
         ("We use npm", "Nobody switched from npm to pnpm"),
         ("We use npm", "npm is not used by mistake"),
         ("We use Docker", "Interns do not use Docker"),
+        ("Publishing runs on GitLab", "Publishing no longer runs nightly"),
+        ("We publish the docs with GitLab CI", "Publishing no longer fails on GitLab, it now takes three minutes"),
+        ("We publish the docs with GitLab CI", "The mobile team no longer publishes on GitLab, it now uses Buildkite"),
+        ("The docs are stored on GitLab", "The docs are no longer reviewed on GitLab, they are now reviewed on Gerrit"),
+        ("The API tests run on Heroku", "The API no longer runs on Heroku, it now runs on Fly"),
+        ("We run the API tests on Heroku", "The API no longer runs on Heroku, it now runs on Fly"),
+        ("We build the docs with mkdocs", "The docs are no longer built with mkdocs, they use hugo, except in CI"),
     ],
 )
 def test_a_plan_or_another_matter_replaces_nothing(with_model: Callable[..., str], before: str, after: str) -> None:

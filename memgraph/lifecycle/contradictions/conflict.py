@@ -50,6 +50,8 @@ _SHOWN_CHARS = 80
 _LEAST_SHARED = 2
 """Terms that two sentences must share besides those that differ."""
 _LONGEST_VALUE = 3
+_STEM = 4
+"""Letters by which two forms of a verb are recognised."""
 _SAID = frozenset({"instruction", "statement"})
 
 
@@ -139,6 +141,8 @@ _TO_A_NUMBER = re.compile(r"\bto\s+\S*\d", re.IGNORECASE)
 _SILENT = frozenset("a an the currently already still just always please do does did must should will".split())
 _NOW = re.compile(r"\b(?:now|(?P<denial>no longer)|any ?more)\b", re.IGNORECASE)
 """What says that it was otherwise before."""
+_AND_NOW = re.compile(r"(\b(?:no longer|any ?more)\b.*?)(?:,|,? and)(?: \S+){0,2} now\b.*", re.IGNORECASE)
+"""What ended, and the clause after it that says what is so instead."""
 _SETTINGS = frozenset("true false on off enabled disabled".split())
 
 
@@ -167,7 +171,8 @@ def claims_of(text: str) -> tuple[Claim, ...]:
 
 
 def _claim(sentence: str) -> Claim:
-    plain = _NOW.sub(lambda match: "not" if match["denial"] else "", _FROM.sub("", sentence))
+    ended = _AND_NOW.sub(r"\1", _FROM.sub("", sentence))
+    plain = _NOW.sub(lambda match: "not" if match["denial"] else "", ended)
     read = pieces(expanded(_SIGN.sub(f" {_IS} ", plain, count=1)))[:_MAX_WORDS]
     kept = [word for word in read if folded(word) not in _SILENT and not is_denial(word)]
     words = [(_IS if folded(word) == "is" else fact_word(folded(word)), word) for word in kept]
@@ -219,8 +224,10 @@ def _kind(value: Sequence[str], text: str) -> str:
 
 # --- a stated replacement ---
 
-_OLD, _NEW = (rf"(?:the |our |my )?(?P<{name}>\S+(?: \S+){{0,3}}?)" for name in ("old", "new"))
+_WORD = r"[^\s,;(]*[^\s,;:(]"
+_OLD, _NEW = (rf"(?:the |our |my )?(?P<{name}>{_WORD}(?: {_WORD}){{0,3}}?)" for name in ("old", "new"))
 _STOP = r"(?=$|[,;:(]|\s(?:for|in|on|with|as|and|because|since|at|last|now|any ?more)\b)"
+_BY = "(?:with|through|via|on|in|by)"
 _WE = r"^(?:(?:we|i|the (?:project|team))(?:['’]ve| have| has)? )?(?:(?:now|also|just|recently|finally) )?"
 _GIVEN_UP = tuple(
     re.compile(form, re.IGNORECASE)
@@ -229,6 +236,7 @@ _GIVEN_UP = tuple(
         rf"{_WE}(?:replaced|dropped) {_OLD} (?:with|by|in favou?r of|for) {_NEW}{_STOP}",
         rf"^(?:the |our )?{_OLD} (?:is|was|has been) (?:now )?replaced (?:with|by) {_NEW}{_STOP}",
         rf"{_WE}(?:uses? {_NEW} (?:instead of|rather than)|no longer uses?) {_OLD}{_STOP}",
+        rf"^(?P<part>\S.{{0,80}}?)(?: no longer|(?: not|n['’]t)(?=.* any ?more\b)) (?P<verb>uses?|\S+ {_BY}) {_OLD}{_STOP}",
     )
 )
 """Sentences that say what was given up, and mostly what took its place."""
@@ -238,9 +246,12 @@ _USED = (
 )
 _PAST = re.compile(r"\b(?:was|were|had|did|got|saw|found|broke|(?<!is )(?<!are )\w{3,}ed)\b", re.IGNORECASE)
 """What happened with a thing is no use of it."""
+_LONGER_NAME = r"(?: (?-i:[A-Z])\w*)?"
+"""“GitLab CI” is GitLab's."""
 _OURS = r"^(?:the |our )?{} (?:is|are) (?:our|the)\b"
 _REASON = re.compile(r"[,;:(]|\b(?:because|since|as)\b", re.IGNORECASE)
-_USES = frozenset(analyse("use now any more project team"))
+_SEVERAL = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
+_USES = frozenset(analyse("use run go now any more anymore project team"))
 
 
 def ended_by(text: str) -> list[list[str]]:
@@ -255,20 +266,37 @@ def _given_up(earlier: Claim, later: Claim) -> Conflict | None:
     Where the later one speaks of a part that the earlier one does not name, it decides nothing; it is only not sure if the earlier one
     speaks of all.
     """
-    said = next(filter(None, (form.search(later.text) for form in _GIVEN_UP)), None)
+    ended = _AND_NOW.sub(r"\1", later.text)
+    said = next(filter(None, (form.search(ended) for form in _GIVEN_UP)), None)
     if said is None:
         return None
     named, old, text, known = said.groupdict(""), said["old"], earlier.text, set(analyse(earlier.text))
-    is_ours = re.search(_OURS.format(re.escape(old)), text, re.IGNORECASE)
-    use = is_ours or re.search(_USED.format(re.escape(old)), text, re.IGNORECASE)
+    part, verb, new = (named.get(name, "") for name in ("part", "verb", "new"))
+    name = re.escape(old) + (_LONGER_NAME if verb else "")
+    is_ours = re.search(_OURS.format(name), text, re.IGNORECASE)
+    use = is_ours or re.search(_USED.format(name), text, re.IGNORECASE)
     if use is None or _PAST.search(text[: use.start()]) or any(map(is_denial, pieces(expanded(text[: use.end()])))):
         return None
-    new, rest = named.get("new", ""), _REASON.split(later.text[said.end() :], maxsplit=1)[0]
     if new and re.search(rf"(?<!\w){re.escape(new)}(?!\w)", text, re.IGNORECASE):
         return None  # the earlier one knows both
-    is_part = not set(analyse(f"{named.get('part', '')} {rest}")) - _USES <= known
-    if RESTRICTS.search(_NOW.sub("", rest)) or (is_part and not is_ours and known - set(analyse(old)) - _USES):
+    rest = _REASON.split(ended[said.end() :], maxsplit=1)[0]
+    about = set(analyse(f"{part} {rest}")) - _USES
+    is_part, is_more = not about <= known, bool(known - set(analyse(old)) - _USES)
+    if RESTRICTS.search(_NOW.sub("", later.text[said.end() :] if verb else rest)) or (
+        is_part and is_more and not is_ours
+    ):
+        return None
+    if verb and (is_part or not _does_the_same(verb.split()[0], about, text[: use.start()])):
         return None
     how = f"“{new}” has taken the place of “{old}”" if new else f"“{old}” was given up"
     kind: Kind = "value" if new else "denial"
-    return Conflict(kind, 0.5 if is_part else 1.0, f"says that {how}", is_sure=not is_part, is_stated=True)
+    is_sure = not is_part and not (verb and _SEVERAL.search(text))
+    return Conflict(kind, 0.5 if is_part else 1.0, f"says that {how}", is_sure=is_sure, is_stated=True)
+
+
+def _does_the_same(verb: str, about: set[str], text: str) -> bool:
+    """Return whether the words before what is used are about what ended: “we publish the docs” is about publishing."""
+    terms, does = analyse(text), set(analyse(verb)) - _USES
+    same = {term for term in terms if any(term[:_STEM] == other[:_STEM] for other in does)}  # build, built
+    is_ours = text[:3].casefold() == "we " and not about.union(same).isdisjoint(terms[:1])
+    return bool(same or not does) and (is_ours or about | same | _USES >= set(terms))
