@@ -26,9 +26,8 @@ from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, ProceduralMemory, SemanticMemory, TrustClass, Vector, id_of
 from memgraph.model.results.learning import WORK_ORDER_SOURCE, AnswerResult, Verdict, WorkOrder
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.visibility import everything
 from memgraph.store.commit.records import Write
-from memgraph.store.query import Mask, Reader
+from memgraph.store.query import Reader
 from memgraph.text.attempts import BY_USER, LEADS, stated
 from memgraph.text.sentences import split_sentences
 
@@ -37,7 +36,7 @@ _ASKED_ABOUT = "the work order was about it"
 
 
 class Answer(Model):
-    """An answer: statements about the excerpt (claims, each checked by itself), or of a contradiction the verdict."""
+    """An answer: statements about the excerpt (claims, each checked by itself), or of a contradiction the verdict alone."""
 
     statements: Annotated[list[Any], Field(max_length=MAX_STATEMENTS)] = Field(default_factory=list)
     verdict: Verdict | None = None
@@ -70,8 +69,8 @@ def answer_order(
 
     Secrets are removed first. A statement that is malformed or that the order's excerpt does not support is refused, and the result
     says why. The order then stays open for their corrections, at most `MAX_ATTEMPTS` times; statements that it has already are left
-    out. If all are refused at first, nothing is stored. A verdict on a contradiction is carried out in the same commit. Idempotent:
-    an order that was answered before returns the result of that answer. The memories have the trust class of whoever answers, or the
+    out. If all are refused at first, nothing is stored. An order about a contradiction takes the verdict alone, which is carried out in the
+    same commit. Idempotent: an order that was answered before returns the result of that answer. The memories have the trust class of whoever answers, or the
     order's if that is lower.
     """
     answered_by = checked(Name, answered_by, "answered_by")
@@ -91,9 +90,9 @@ def answer_order(
         if order.state == "skipped":
             raise InvalidInputError("names a work order that was skipped", field="id", value=order_id)
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
-        decision, replaced = _decision(store, order, parsed.verdict, answered_by, trust_class)
+        decision = _decision(store, order, parsed.verdict, answered_by, trust_class)
         memories = _memories(store.reader, order, distinct, answered_by, trust_class)
-        settled = _settle(store, order, memories, vectors, replaced)
+        settled = _settle(store, order, memories, vectors)
         refused = len(parsed.statements) - len(claims)
         said = {
             "id": order.id,
@@ -146,6 +145,10 @@ def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
     """Return the statements that the excerpt supports, and what is wrong with the others; refuse an answer without any to accept."""
     if answer.verdict is not None and order.kind != "contradiction":
         raise InvalidInputError("is only for a work order about a contradiction", field="verdict", value=answer.verdict)
+    if answer.statements and order.kind == "contradiction":
+        raise InvalidInputError(
+            "are refused: a work order about a contradiction takes none, only a verdict", field="statements"
+        )
     if answer.model_fields_set.isdisjoint({"statements", *(["verdict"] if order.kind == "contradiction" else [])}):
         raise InvalidInputError("is missing", field="statements")
     accepted: list[Claim] = []
@@ -213,29 +216,21 @@ def _settle(
     order: WorkOrder,
     memories: Sequence[AgentMemory],
     vectors: Sequence[Vector | None],
-    replaced: str | None,
 ) -> _Settled:
-    """Decide for each statement: new, known or forgotten. It is not compared with the memory that the verdict replaces.
+    """Decide for each statement: new, known or forgotten.
 
     A known memory keeps its text: it is not withheld when what the order was about is forgotten. What only quotes the user is known by a rule in
     the quoted words; what quotes more is supported by it.
     """
     settled, pending = _Settled(), Pending(store)
     stored = {*order.new_memory_ids, *order.merged_memory_ids}
-
-    def may(reader: Reader) -> Mask:
-        allowed = everything(reader)
-        if replaced is not None:
-            allowed[reader.index.slot(replaced)] = False
-        return allowed
-
     embedded = (
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
     )
     for statement in embedded:
-        memory, found = statement, settle(store, statement, threshold=OBSERVATION_COSINE, may=may)
+        memory, found = statement, settle(store, statement, threshold=OBSERVATION_COSINE)
         if found.state == "new" and isinstance(memory, SemanticMemory):
-            same = [settle(store, one, threshold=OBSERVATION_COSINE, may=may) for one in _as_rules(memory)]
+            same = [settle(store, one, threshold=OBSERVATION_COSINE) for one in _as_rules(memory)]
             found = next((one for one in same if one.is_left_out), next(iter(same), found))
             rules = [id_of(one.memory) for one in same if one.state == "known" and one.memory]
             if rules:
@@ -285,20 +280,20 @@ def _decided(order: WorkOrder, verdict: Verdict) -> str:
 
 def _decision(
     store: AgentMemoryStore, order: WorkOrder, verdict: Verdict | None, answered_by: str, trust_class: TrustClass
-) -> tuple[list[Write], str | None]:
-    """Return the events that carry out a verdict on a contradiction, and the memory that it replaces."""
+) -> list[Write]:
+    """Return the events that carry out a verdict on a contradiction."""
     if verdict is None or verdict == order.verdict:
-        return [], None
+        return []
     if order.verdict is not None:
         raise InvalidInputError(f"was “{order.verdict}” in an earlier answer", field="verdict", value=verdict)
     older, newer = order.subject_ids
     reason = f"{answered_by}: {verdict}"
     if verdict == "both hold":
-        return [*dismissal(store, newer, older, reason=reason)], None
+        return [*dismissal(store, newer, older, reason=reason)]
     keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
     (replaced,) = store.read_memories([gone])
     is_users_own = replaced.is_pinned or is_users(replaced) or getattr(replaced, "category", None) == "instruction"
     if TRUST.index(trust_class) > TRUST.index(replaced.trust_class) or (is_users_own and trust_class != "user"):
         problem = f"would replace {gone}, which is the user's or trusted more: answer “”, and the user decides (`memgraph contradictions resolve`, `supersede`)"
         raise InvalidInputError(problem, field="verdict", value=verdict)
-    return [replacement(store, keep=keep, gone=gone, reason=reason)], gone
+    return [replacement(store, keep=keep, gone=gone, reason=reason)]

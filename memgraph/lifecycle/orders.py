@@ -481,7 +481,7 @@ def _is_current(reader: Reader, row: Row) -> bool:
         return False
     if row["kind"] == "long session" and _quotes_hidden(reader, row):
         return False
-    if row["kind"] != "contradiction" or row["state"] != "open" or row.get("verdict"):
+    if row["kind"] != "contradiction" or row["state"] != "open":
         return True
     in_force = reader.listed() & ~reader.superseded()
     both = (tuple(ids), tuple(ids[::-1]))

@@ -117,6 +117,14 @@ def test_what_is_refused(run: Any) -> None:
     assert run("distil")[:8] == order_id
 
 
+def test_a_refused_answer_names_every_missing_field_and_where_the_schema_is(run: Any) -> None:
+    order_id = run("distil")[:8]
+    refused = run("distil", "answer", order_id, "-", given='{"statements": [{"type": "fact"}]}', code=1)
+    assert refused.count("Field required") == 4
+    assert "more error" not in refused
+    assert "memgraph distil show --json" in refused
+
+
 def test_a_partly_refused_answer_says_why(run: Any) -> None:
     order_id = run("distil")[:8]
     said = json.dumps({"statements": [statement(), statement(content="The import needs 7 proxies.")]})

@@ -33,8 +33,7 @@ def test_a_shortened_list_says_so_and_a_verdict_names_its_undo(tmp_path: Any, se
     run(cli, [*home, "sleep", "--phase", "work-orders"])
     (order,) = json.loads(run(cli, [*home, "--json", "distil"]).stdout)
     refused = run(cli, [*home, "distil", "answer", order["id"], "-"], input='{"statements": [{"type": "fact"}]}').output
-    assert refused.count("Field required") == 4
-    assert "more error" not in refused
+    assert "a work order about a contradiction takes none, only a verdict" in refused
     assert "memgraph distil show --json" in refused
     done = run(cli, [*home, "distil", "answer", order["id"], "-"], input='{"statements": [], "verdict": "newer holds"}')
     older, newer = order["subject_ids"]

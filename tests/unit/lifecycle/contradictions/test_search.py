@@ -454,7 +454,7 @@ class TestNear:
         memory.maintenance.sleep(phases=["contradictions", "work-orders"])
         assert list(both) not in [one.subject_ids for one in memory.distillation.list()]
 
-    def test_they_take_no_more_than_half_of_a_days_orders(self, open_store: Callable[..., Any]) -> None:
+    def test_they_take_no_more_than_three_quarters_of_a_days_orders(self, open_store: Callable[..., Any]) -> None:
         with open_store(distil_orders_a_day=4) as store:
             texts = (self.OLD, self.NEW)
             of_each = [
@@ -463,7 +463,7 @@ class TestNear:
             store.insert_memories(of_each)
             asking = memgraph.MemGraph(store)
             asking.maintenance.sleep(phases=["work-orders"])
-            assert len(asking.distillation.list()) == 2
+            assert len(asking.distillation.list()) == 3
 
     def test_that_both_hold_relates_them(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
         memory.maintenance.sleep(phases=["work-orders"])

@@ -399,21 +399,14 @@ class TestVerdicts:
             answer(store, order, {})
         assert answer(store, order, {"verdict": "newer holds"}).decision
 
-    @pytest.mark.parametrize("verdict", ["newer holds", "both hold"])
-    def test_it_is_given_once_also_if_statements_are_corrected(self, store: Any, sides: Any, verdict: str) -> None:
+    @pytest.mark.parametrize("verdict", ["newer holds", "", None])
+    def test_statements_are_refused(self, store: Any, sides: Any, verdict: str | None) -> None:
         [order] = work_orders(store)
         said = statement(content="The importer handles empty files.", evidence=["The importer handles empty files"])
-        first = answer(store, order, {"statements": [said, 1], "verdict": verdict})
-        assert first.decision
-        assert open_contradictions(store) == []
-        with pytest.raises(InvalidInputError, match="earlier answer"):
-            answer(store, order, {"statements": [said], "verdict": "older holds"})
-        again = answer(store, order, {"statements": [1]})
-        assert (again.decision, again.attempts_left) == (None, 1)
-        again = answer(store, order, {"statements": [said], "verdict": verdict})
-        assert (again.decision, again.attempts_left, again.new_memory_ids) == (None, 0, [])
-        [closed] = work_orders(store, state="answered")
-        assert closed.verdict == verdict
+        before = state_of(store)
+        with pytest.raises(InvalidInputError, match="only a verdict"):
+            answer(store, order, {"statements": [said], "verdict": verdict})
+        assert state_of(store) == before
 
     def test_it_replaces_nothing_that_is_trusted_more(self, store: Any, sides: Any) -> None:
         store.update_memory(sides[0].id, trust_class="user")
@@ -431,7 +424,6 @@ class TestVerdicts:
         self, store: Any, sides: Any, monkeypatch: pytest.MonkeyPatch, verdict: str, failing: int
     ) -> None:
         [order] = work_orders(store)
-        said = statement(content="The importer handles empty files.", evidence=["The importer handles empty files"])
         appended = count(1)
         real = Journal.append
 
@@ -444,18 +436,12 @@ class TestVerdicts:
         with monkeypatch.context() as patched:
             patched.setattr(Journal, "append", full)
             with suppress(StorageError):
-                answer(store, order, {"statements": [said], "verdict": verdict})
+                answer(store, order, {"verdict": verdict})
         [known] = work_orders(store, state=None) or [order]
         was_decided = not open_contradictions(store)
         assert was_decided == (known.state == "answered")
-        assert answer(store, order, {"statements": [said], "verdict": verdict}).verdict == verdict
+        assert answer(store, order, {"verdict": verdict}).verdict == verdict
         assert open_contradictions(store) == []
-
-    def test_a_statement_is_not_merged_into_the_memory_that_the_verdict_replaces(self, store: Any, sides: Any) -> None:
-        [order] = work_orders(store)
-        said = statement(content=sides[0].content, evidence=[sides[0].content])
-        result = answer(store, order, {"statements": [said], "verdict": "newer holds"})
-        assert (len(result.new_memory_ids), result.merged_memory_ids) == (1, [])
 
 
 def test_the_answer_of_the_documentation_fits_the_schema() -> None:

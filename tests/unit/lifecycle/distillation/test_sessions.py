@@ -241,7 +241,9 @@ def test_a_session_that_is_read_last_is_asked_about_on_the_same_day(ingested: An
         orders = ingested([of_failures(f"kiln{number}", 250 - number)], distil_orders_a_day=20)
     today = Counter(one.build_id for one in orders if one.requested_at == min(order.requested_at for order in orders))
     of_first = {f"kiln{number}": FIRST_PARTS for number in range(3)}
-    assert today == of_first | {f"kiln{number}": 1 for number in range(3, 6)}, "15 of 20, a quarter of them first orders"
+    assert today == of_first | {f"kiln{number}": 1 for number in range(3, 6)}, (
+        "15 of 20, a quarter of them first orders"
+    )
 
 
 def test_the_first_order_of_each_session_comes_before_the_second_of_any(ingested: Any) -> None:
