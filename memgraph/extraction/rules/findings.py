@@ -257,6 +257,7 @@ def _folded(text: str) -> str:
 LEFT_OUT = "[…]"
 """What stands for a block that a colon announces."""
 _BLOCK = "\x00"
+_ENDS = (".", "!", "?", ")", "]", ":")
 _MAX_CHARS = 16_000
 _FENCED = re.compile(r"^ {0,8}(```|~~~)[^`\n]*$.*?(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(?: {4}|\t|\s{0,3}(?:[>|$#]|diff --git |Traceback ))")
@@ -276,12 +277,15 @@ def prose_of(body: str) -> tuple[str, int]:
     told: list[str] = []
     words, gap = 0, ""
     for is_item, line in _lines(without_markup(_FENCED.sub(_BLOCK, body[:_MAX_CHARS]))):
+        is_ended = bool(told) and told[-1].endswith(_ENDS)  # else the sentence goes on after a block
         if line.startswith(_BLOCK):
             told += [f" {LEFT_OUT}"] if told and told[-1].endswith(":") else []
+            gap = gap if is_ended else " "
         elif not line.strip():
-            gap = "\n"
+            gap = gap or "\n"
         else:
-            told.append((gap or ("\n" if _ITEM.match(line) else " ")) + _one_line(line))
+            goes_on = line[:2].isspace() and not is_ended
+            told.append(("\n" if _ITEM.match(line) else " " if goes_on else gap or " ") + _one_line(line))
             words, gap = words + (0 if is_item else len(_WORD.findall(line))), ""
     return "".join(told).strip(), words
 

@@ -192,8 +192,9 @@ def test_a_text_that_is_too_long_keeps_its_first_paragraphs_and_items() -> None:
     item = "* Lock the cart while it is being priced"
     reason = "The total was wrong, because nobody who\nopened the shop in the morning could see\nwhich of the prices had been"
     body = f"{item}\n\n{reason} lowered\n\nIt is checked now, and the till is told:\n\n{'x ' * 400}"
+    quoted = f"{item}\n\n{reason} lowered\n\nThe till says\n\n> It is closed\n\nwhere {'x ' * 400}"
 
-    assert explained(body) == f"fix: cart total. {item} {' '.join(reason.split())} lowered"
+    assert explained(body) == explained(quoted) == f"fix: cart total. {item} {' '.join(reason.split())} lowered"
 
 
 @pytest.mark.parametrize(
