@@ -11,8 +11,8 @@
 // column: kind STRING: fix, feature, docs, test, refactor, revert, release, dependency, merge or other
 // column: name STRING: the file's name in that commit
 // column: change STRING: A (added), M (modified), D (deleted) or R (renamed)
-// column: added INT64: lines
-// column: removed INT64: lines
+// column: added INT64: lines; null where they were not counted, as in binary files
+// column: removed INT64: lines; null as in `added`
 // column: content STRING
 // column: git_commit STRING
 // column: id STRING

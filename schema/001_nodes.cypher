@@ -86,7 +86,7 @@ CREATE NODE TABLE Memory (
   user_feedback STRING DEFAULT '',
   agent_type STRING DEFAULT '',
   mission_id STRING DEFAULT '',
-  // of a commit
+  // of a commit; where lines were not counted, CHANGED has null, and these lists 0, because they hold no nulls
   change_kind STRING DEFAULT '',
   changes_path STRING[] DEFAULT CAST([] AS STRING[]),
   changes_kind STRING[] DEFAULT CAST([] AS STRING[]),

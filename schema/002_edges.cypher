@@ -19,7 +19,7 @@ CREATE REL TABLE FROM_BUILD (FROM Memory TO Build);
 CREATE REL TABLE IN_SESSION (FROM Memory TO Session);
 CREATE REL TABLE IN_TASK (FROM Memory TO Task);
 // From the memory or the record of a commit (`source` is git or commit). `kind` is A (added), M (modified), D (deleted) or R (renamed), with
-// the numbers of lines; a rename also joins the file's earlier name to its later one, as the memory `memory_id` says. AUTHORED_BY
+// the numbers of lines, null where they were not counted; a rename also joins the file's earlier name to its later one, as the memory `memory_id` says. AUTHORED_BY
 // leaves out bots, and merges.
 CREATE REL TABLE CHANGED (FROM Memory TO File, kind STRING DEFAULT '', added INT64, removed INT64);
 CREATE REL TABLE RENAMED (FROM File TO File, memory_id STRING DEFAULT '', seq INT64);

@@ -88,7 +88,7 @@ def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
     if mended := memory.get("mends"):
         yield "MENDS", _BARE, "Commit", _node("Commit", mended, project), None
     for change in memory.get("changes", ()):
-        done = _done(change["kind"], change.get("added", 0), change.get("removed", 0))
+        done = _done(change["kind"], change.get("added"), change.get("removed"))
         now = _node("File", change["path"], project)
         yield "CHANGED", done, "File", now, None
         if was := change.get("was"):
@@ -97,7 +97,7 @@ def _of_commit(memory: Row, commit: str, project: str | None) -> Iterator[Edge]:
 
 
 @lru_cache(maxsize=4_096)
-def _done(kind: str, added: int, removed: int) -> Row:
+def _done(kind: str, added: int | None, removed: int | None) -> Row:
     return {"kind": kind, "added": added, "removed": removed}
 
 

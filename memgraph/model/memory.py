@@ -109,12 +109,12 @@ ChangeKind = Literal["A", "M", "D", "R"]
 
 
 class FileChange(Strict):
-    """What a commit did to a file: added, modified, deleted or renamed it; the lines, where they are known; its former path."""
+    """What a commit did to a file: added, modified, deleted or renamed it; the lines, None where they are not known; its former path."""
 
     path: Text
     kind: ChangeKind
-    added: Count = 0
-    removed: Count = 0
+    added: Count | None = None
+    removed: Count | None = None
     was: Text | None = None
 
 

@@ -37,7 +37,7 @@ def cut(text: str, limit: int, *, keep_space: bool = False) -> str:
 def whole_sentences(text: str, limit: int) -> str:
     """Return the sentences at the beginning of a text that fit in `limit` characters; a longer first sentence is truncated."""
     said = [" ".join(part.split()) for part in split_sentences(text, "part")] if len(text) > limit else []
-    while len(said) > 1 and (len(" ".join(said)) > limit or said[-1].endswith(_NO_ENDS)):
+    while len(said) > 1 and (len(" ".join(said)) > limit or said[-1].endswith((*_NO_ENDS, ":"))):
         said.pop()
     return cut_at_word(" ".join(said) or text, limit)
 

@@ -374,6 +374,22 @@ class TestRepositories:
         assert [one["content"].partition(".")[0] for one in history.memories()] == [CENTS, CARTS]
         assert [one["invalid_at"] for one in history.memories()] == [None] * 2
         assert ("changed files are unknown" in read.output) == (kind == "tree:0")
+        assert ("lines or renames of 3 commits could not be read" in " ".join(read.output.split())) == (
+            kind != "tree:0"
+        )
+
+    def test_lines_that_cannot_be_counted_are_no_zeros(self, history: History, repository: Repository) -> None:
+        repository.commit(COINS, {"prices.py": "1\n", "cart.py": "2\n"})
+        repository.commit(PAID, {"cart.py": "3\n"})
+        lost = repository.git("rev-parse", "HEAD:prices.py").decode().strip()
+        (repository.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+
+        read = history.read(repository.path)
+
+        assert "lines or renames of 1 commit could not be read" in " ".join(read.output.split())
+        for file, counted in (("prices.py", [(None, None)]), ("cart.py", [(1, 1), (None, None)])):
+            rows = json.loads(history.run("query", "file_history", "--param", f"file={file}", "--json").stdout)
+            assert [(row["added"], row["removed"]) for row in rows] == counted
 
     @pytest.fixture
     def of_another_user(self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:

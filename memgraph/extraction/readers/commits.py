@@ -34,7 +34,7 @@ _ANY_TRAILER = re.compile(r"[A-Za-z][\w-]{1,40}: \S|\(cherry[- ]picked from\b|[A
 _MARKUP = re.compile(
     r"^---\nupdated-dependencies:\n(?:(?!---$)[^\n]{0,400}\n){0,200}?\.\.\.$|^ {0,3}-{3,}[ \t]*$|"
     r"</?(?:a|b|br|code|details|div|em|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|source|span|strong|su[bp]|summary|t[dhr]|table|tbody|thead|ul)(?:\s[^<>]{0,500})?/?>|"
-    r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<!\*)\*\*(?=\S)|(?<=\S)\*\*(?!\*)",
+    r"^[ ]{0,3}(?:```|~~~)[^\n]{0,80}$|^#{1,6}[ \t]+(?=\S)|(?<![\w*`/])\*\*(?P<bold>[^\s*/](?:[^*]{0,300}[^\s*(/])?)\*\*(?![\w*`/])",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 """What a bot writes for a program, lines that only separate, HTML and Markdown."""
@@ -129,7 +129,7 @@ def plain_text(subject: str, body: str) -> str:
 
 def without_markup(text: str) -> str:
     """Return a text without HTML, and without Markdown except lists and `code`."""
-    return _LINK.sub(r"\1", _MARKUP.sub("", _COMMENT.sub("", text)))
+    return _LINK.sub(r"\1", _MARKUP.sub(r"\g<bold>", _COMMENT.sub("", text)))
 
 
 def issues_in(text: str, repositories: Collection[str] = ()) -> tuple[list[int], list[int]]:

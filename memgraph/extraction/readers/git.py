@@ -53,9 +53,16 @@ _KEPT_VARIABLES = tuple(f"GIT_CONFIG_{name}" for name in "COUNT KEY_ VALUE_ GLOB
 _SUBMODULE = "160000"
 _FILES = ("--raw", "--no-abbrev", "--diff-algorithm=myers")
 _OF_ALL = (*_FILES, "--numstat", "--find-renames=50%")
+_OF_NAMES = (*_FILES, "--find-renames=50%")
 _WITHOUT_CONTENTS = (*_FILES, "--find-renames=100%")
 _REMOTE = re.compile(r"(?:\w+://)?(?:[^@/\s]+@)?[^:/\s]+(?::\d+)?[:/]([^\s]+?)(?:\.git)?/?")
 _MAX_COMPLAINT_CHARS = 600
+_MAX_READ_ALONE = 500
+"""Commits with missing objects that are read one by one, some 20 ms each; those after them are all read without contents."""
+_UNREAD = (
+    "the lines or renames of {} could not be read, because the repository lacks objects: to have them, clone the whole history anew "
+    "(without --filter) and read it into a new store"
+)
 _TAGS_SHOWN = 10
 _MAX_TOKEN_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
@@ -150,8 +157,9 @@ class GitReader:
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent, people)
         last: SourceRecord | None = None
+        unread: list[str] = []
         for record in grouped(
-            chain.from_iterable(self._commits(span, releases, people) for span in spans),
+            chain.from_iterable(self._commits(span, releases, people, unread) for span in spans),
             project_id=self.project_id,
             cursor=start,
             recent=recent,
@@ -162,6 +170,9 @@ class GitReader:
             last = record
         if last:  # there is nothing to read until the branch has another head
             yield replace(last, cursor=f"{last.cursor}:{head}")
+            if unread:
+                what = "1 commit" if len(unread) == 1 else f"{len(unread):,} commits"
+                yield SourceRecord(None, f"{last.cursor}:{head}", 0, _UNREAD.format(what))
 
     def _spans(self, cursor: str, head: str) -> list[_Span]:
         """Return the rest of the cursor's span, and what HEAD has gained since; otherwise everything."""
@@ -195,52 +206,78 @@ class GitReader:
         return frozenset(match[1].casefold() for match in matches if match)
 
     def _commits(
-        self, span: _Span, releases: Mapping[str, str], people: Mapping[Spelling, str], *, is_whole: bool = True
+        self, span: _Span, releases: Mapping[str, str], people: Mapping[Spelling, str], unread: list[str]
     ) -> Iterator[tuple[Commit | str, str]]:
+        """Yield the commits of a span, each with its cursor; `unread` is extended by those whose files were not compared."""
         if span.base == span.head:
             return
 
-        def placed(commit: Commit | str) -> tuple[Commit | str, str]:
+        def placed(commit: Commit | str, names: Sequence[str]) -> tuple[Commit | str, str]:
             if isinstance(commit, str):
                 return commit, span.cursor("")
+            unread.extend([commit.sha] if commit.files and names is not _OF_ALL else [])
             return replace(commit, release=releases.get(commit.sha, "")), span.cursor(commit.sha)
 
         # A cheap walk determines the order first; only commits after `done` are compared with their parents.
-        with tempfile.TemporaryFile() as shas:
+        with tempfile.TemporaryFile(buffering=0) as shas:  # git goes on from the place in the file
             with self._running("rev-list", "--reverse", "--date-order", *span.revisions, "--") as listing:
                 passed = not span.done
                 for line in listing:
                     if passed:
                         shas.write(line)
                     passed = passed or line.strip().decode() == span.done
-            if not shas.tell():
-                return  # without an explicit commit, git would use HEAD
-            shas.seek(0)
             lacking = self._filtered()
             # what a partial clone lacks is not fetched: without contents, only equal files are seen to be renamed
-            names = () if "tree:" in lacking else _OF_ALL if is_whole and not lacking else _WITHOUT_CONTENTS
-            if not names:
+            names = () if "tree:" in lacking else _WITHOUT_CONTENTS if lacking else _OF_ALL
+            size, width, read = shas.tell(), len(span.head) + 1, 0
+            if size and not names:
                 yield (
                     "the changed files are unknown: the clone lacks its trees (made with --filter=tree)",
                     span.cursor(""),
                 )
-            done, last = span.done, None  # the last one may be incomplete if git fails
-            arguments = ("log", "--no-walk=unsorted", "--stdin", *_LOG, *names, _FORMAT)
-            try:
-                with self._running(*arguments, stdin=shas) as output:
-                    for commit in _parsed(_tokens(output), people):
+            while read * width < size:  # without an explicit commit, git would use HEAD
+                shas.seek(read * width)
+                last = None  # it may be incomplete if git fails
+                try:
+                    for commit in self._logged(names, people, "--stdin", stdin=shas):
                         if last is not None:
-                            yield placed(last)
-                            done = last.sha if isinstance(last, Commit) else done
+                            yield placed(last, names)
+                            read += 1
                         last = commit
-            except SourceError:
-                if names is not _OF_ALL:
-                    raise
-                # contents of a file are missing: the rest is read without them
-                yield from self._commits(replace(span, done=done), releases, people, is_whole=False)
-            else:
-                if last is not None:
-                    yield placed(last)
+                except SourceError:
+                    if names is not _OF_ALL:
+                        raise
+                    if len(unread) >= _MAX_READ_ALONE:
+                        names = _WITHOUT_CONTENTS
+                        continue
+                    # contents of a file are missing: of the last commit, or of the one after it
+                    for place in (read, read + 1):
+                        shas.seek(place * width)
+                        if sha := shas.read(width).decode().strip():
+                            commit, compared = self._alone(sha, people)
+                            yield placed(commit, compared)
+                            read += 1
+                            if compared is not _OF_ALL:
+                                break
+                else:
+                    if last is not None:
+                        yield placed(last, names)
+                    break
+
+    def _alone(self, sha: str, people: Mapping[Spelling, str]) -> tuple[Commit | str, Sequence[str]]:
+        """Return a commit with as much of its files as can be read, and with which options."""
+        for names in (_OF_ALL, _OF_NAMES):
+            with suppress(SourceError):
+                (commit,) = self._logged(names, people, sha)
+                return commit, names
+        (commit,) = self._logged(_WITHOUT_CONTENTS, people, sha)
+        return commit, _WITHOUT_CONTENTS
+
+    def _logged(
+        self, names: Sequence[str], people: Mapping[Spelling, str], which: str, stdin: IO[bytes] | None = None
+    ) -> Iterator[Commit | str]:
+        with self._running("log", "--no-walk=unsorted", which, *_LOG, *names, _FORMAT, stdin=stdin) as output:
+            yield from _parsed(_tokens(output), people)
 
     def _releases(self, head: str) -> tuple[dict[str, str], list[str]]:
         """Return the first release that contains each commit, and the tags that name no release. Tags on other branches count, too."""

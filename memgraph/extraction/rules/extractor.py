@@ -8,16 +8,17 @@ from itertools import pairwise
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint, first_lines
-from memgraph.extraction.readers.commits import bare, kind_of, merged_request, without_kind
-from memgraph.extraction.rules.findings import LEAST_WORDS, Finding, composed, placed, prose_of, quoted_task
+from memgraph.extraction.readers.commits import bare, kind_of, merged_request, without_kind, without_markup
+from memgraph.extraction.rules.findings import LEAST_WORDS, LEFT_OUT, Finding, composed, placed, prose_of, quoted_task
 from memgraph.extraction.rules.sessions import from_session, from_trial
 from memgraph.extraction.statements import is_correction, is_instruction, steps_in
+from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, CommitKind, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import ActionStep, EpisodicMemory
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.words import content_words, is_bot, overlap, words_of
 
 MAX_CANDIDATES = 1_000
@@ -130,8 +131,11 @@ def _explained(task: BuildTask) -> Finding | None:
         return None
     is_breaking = _BREAKS.search(f"{title}\n{body[:_MAX_BODY_CHARS]}") is not None
     kind = "restoration" if task.restores else "breaking" if is_breaking else task.kind or "change"
-    salience, told = 5 + min(words, 100) / 50, f"{sentence(title)} {told}"
-    return _found(kind, salience, task, "its author explains the change", told=told)
+    told, whole = f"{sentence(title)}\n{told}", f"{sentence(title)}\n{without_markup(body)}"
+    # what a colon announces belongs to the text, if all of it fits
+    fits = LEFT_OUT in told and len(" ".join(whole.split())) <= MAX_CONTENT_CHARS
+    told = whole if fits else whole_sentences(told, MAX_CONTENT_CHARS)
+    return _found(kind, 5 + min(words, 100) / 50, task, "its author explains the change", told=told)
 
 
 def _found(kind: str, salience: float, task: BuildTask, reason: str, **more: Any) -> Finding:

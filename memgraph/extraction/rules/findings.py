@@ -218,7 +218,7 @@ def placed(interventions: Sequence[UserIntervention]) -> Iterator[tuple[str, Use
 
 def _gist(output: str) -> str:
     """Return the sentences of a task's prose that fit."""
-    return whole_sentences(prose_of(output)[0], _MAX_WHY_CHARS)
+    return _one_line(whole_sentences(prose_of(output)[0], _MAX_WHY_CHARS))
 
 
 def _where(finding: Finding) -> str:
@@ -254,6 +254,10 @@ def _folded(text: str) -> str:
     return " ".join(words_of(text))
 
 
+LEFT_OUT = "[…]"
+"""What stands for a block that a colon announces."""
+_BLOCK = "\x00"
+_ENDS = (".", "!", "?", ")", "]", ":")
 _MAX_CHARS = 16_000
 _FENCED = re.compile(r"^ {0,8}(```|~~~)[^`\n]*$.*?(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(?: {4}|\t|\s{0,3}(?:[>|$#]|diff --git |Traceback ))")
@@ -269,25 +273,35 @@ decision, a rule or a limit from the others nearly as well as a trained head did
 
 
 def prose_of(body: str) -> tuple[str, int]:
-    """Return a body without code, quotations and tables, on one line, and its number of plain words outside of lists."""
+    """Return a body without code, quotations and tables, a line for each paragraph and item, and its number of plain words outside of lists."""
     told: list[str] = []
-    words = 0
-    for is_item, line in _lines(without_markup(_FENCED.sub("", body[:_MAX_CHARS]))):
-        told.append(line)
-        words += 0 if is_item else len(_WORD.findall(line))
-    return " ".join(" ".join(told).split()), words
+    words, gap = 0, ""
+    for is_item, line in _lines(without_markup(_FENCED.sub(_BLOCK, body[:_MAX_CHARS]))):
+        is_ended = bool(told) and told[-1].endswith(_ENDS)  # else the sentence goes on after a block
+        if line.startswith(_BLOCK):
+            told += [f" {LEFT_OUT}"] if told and told[-1].endswith(":") else []
+            gap = gap if is_ended else " "
+        elif not line.strip():
+            gap = gap or "\n"
+        else:
+            goes_on = line[:2].isspace() and not is_ended
+            told.append(("\n" if _ITEM.match(line) else " " if goes_on else gap or " ") + _one_line(line))
+            words, gap = words + (0 if is_item else len(_WORD.findall(line))), ""
+    return "".join(told).strip(), words
 
 
 def _lines(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield (whether it belongs to a list, line) of what is prose."""
+    """Yield (whether it belongs to a list, line) of what is prose, with empty lines, and `_BLOCK` for what is not prose."""
     in_item = False
     for line in text.splitlines():
         if _ITEM.match(line):
             in_item = True
             yield True, line
+        elif line.startswith(_BLOCK):
+            yield in_item, line
         elif not line.strip():
             in_item = False
+            yield False, line
         else:
             in_item = in_item and line[:1].isspace()
-            if in_item or not _CODE.match(line):
-                yield in_item, line
+            yield in_item, line if in_item or not _CODE.match(line) else _BLOCK

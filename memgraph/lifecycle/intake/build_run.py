@@ -328,7 +328,7 @@ def _commit_fields(task: BuildTask) -> dict[str, Any]:
     return {
         "change_kind": task.kind,
         "changes": [
-            FileChange(path=one.path, kind=one.kind, added=one.added or 0, removed=one.removed or 0, was=one.was)
+            FileChange(path=one.path, kind=one.kind, added=one.added, removed=one.removed, was=one.was)
             for one in changes
         ],
         "undoes": (task.undoes or [*filter(None, [task.reverts])])[:MAX_ITEMS],

@@ -381,6 +381,19 @@ def test_the_kind_of_a_change(title: str, files: list[str], kind: str) -> None:
         assert kind_of(title, files, undoes=False, closes=True) == "fix"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All usages of `**kwargs` but `**options` are explicit.",
+        "All of f(*args, **kwargs) and g(**options) are 2**3 or x ** 2.",
+        "It matches **/*.py, src/** and `docs/**`.",
+    ],
+)
+def test_two_stars_in_code_are_no_emphasis(text: str) -> None:
+    (task,) = history(f"Say it\n\nIt is **no news**: {text} (**old**)")
+    assert task.text == f"Say it\n\nIt is no news: {text} (old)"
+
+
 def test_the_text_is_the_message_without_trailers_and_markup() -> None:
     body = (
         "## Why\n\n<!-- explain -->\nThe **total** of [the cart](https://shop.example/cart) was\nwrong.\n\n\n\n"

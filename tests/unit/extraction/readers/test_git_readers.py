@@ -407,6 +407,50 @@ def test_removed_and_renamed_files_are_known(repository: Repository, tmp_path: P
         assert removed.files_removed == ["app/basket.py"]
 
 
+@pytest.mark.parametrize("is_emptied", [False, True])
+def test_what_a_missing_object_makes_unreadable_costs_its_own_commits_only(
+    repository: Repository, is_emptied: bool
+) -> None:
+    lines = [f"price = {number}\n" for number in range(40)]
+    repository.commit("Add prices", file="app/prices.py", text="".join(lines))
+    repository.commit("Add a picture", hours=4, file="app/picture.svg")
+    lost = repository.git("rev-parse", "HEAD:app/picture.svg")
+    for hours, (name, later) in enumerate([("prices", "costs"), ("costs", "rates")], 8):
+        repository.git("mv", f"app/{name}.py", f"app/{later}.py")
+        repository.commit(
+            f"Rename {name}", hours=hours, file=f"app/{later}.py", text="".join([*lines, f"{name} = 1\n"])
+        )
+    repository.git("mv", "app/rates.py", "app/tariffs.py")
+    repository.commit("Draw another picture", hours=12, file="app/picture.svg")
+    repository.commit("Say it", hours=16, file="app/notes.md")
+    path = repository.path / ".git" / "objects" / lost[:2] / lost[2:]
+    path.unlink()
+    if is_emptied:
+        path.touch()
+
+    records = list(GitReader(repository.path).records(None))
+
+    found = {
+        task.description: [(one.path, one.was, one.added, one.removed) for one in task.changes]
+        for task in tasks(records)
+    }
+    assert found == {
+        "Add prices": [("app/prices.py", None, 40, 0)],
+        "Add a picture": [("app/picture.svg", None, None, None)],
+        "Rename prices": [("app/costs.py", "app/prices.py", 1, 0)],
+        "Rename costs": [("app/rates.py", "app/costs.py", 1, 1)],
+        "Draw another picture": [
+            ("app/picture.svg", None, None, None),
+            ("app/tariffs.py", "app/rates.py", None, None),
+        ],
+        "Say it": [("app/notes.md", None, 2, 0)],
+    }
+    (said,) = [record.skipped for record in records if record.skipped]
+    assert "lines or renames of 2 commits" in said
+    assert "clone the whole history" in said
+    assert list(GitReader(repository.path).records(records[-1].cursor)) == []
+
+
 @pytest.mark.parametrize(("kept", "is_gone"), [(2, True), (3, False)])
 def test_a_file_is_gone_unless_others_of_its_kind_gain_half_of_its_lines(
     repository: Repository, kept: int, is_gone: bool

@@ -172,6 +172,31 @@ def test_a_change_is_kept_that_its_author_explains(body: str) -> None:
     assert memory.reason == "its author explains the change"
 
 
+def explained(body: str) -> str:
+    (candidate,) = RuleExtractor().extract(commits({"description": "fix: cart total", "output": body})).candidates
+    return candidate.memory.content
+
+
+@pytest.mark.parametrize("block", ["```\nKeyError: 'cart'\n```", "    KeyError: 'cart'", "> KeyError: 'cart'"])
+def test_what_a_colon_announces_is_kept_where_the_message_fits_and_marked_where_it_does_not(block: str) -> None:
+    body = f"{WHY} It failed with\nthis error:\n\n{block}\n\n(Only in the morning.)"
+
+    assert explained(body).endswith(
+        f"with this error: {'> ' * block.startswith('>')}KeyError: 'cart' (Only in the morning.)"
+    )
+    long = body.replace("KeyError", "KeyError" * 100)
+    assert explained(long).endswith("It failed with this error: […] (Only in the morning.)")
+
+
+def test_a_text_that_is_too_long_keeps_its_first_paragraphs_and_items() -> None:
+    item = "* Lock the cart while it is being priced"
+    reason = "The total was wrong, because nobody who\nopened the shop in the morning could see\nwhich of the prices had been"
+    body = f"{item}\n\n{reason} lowered\n\nIt is checked now, and the till is told:\n\n{'x ' * 400}"
+    quoted = f"{item}\n\n{reason} lowered\n\nThe till says\n\n> It is closed\n\nwhere {'x ' * 400}"
+
+    assert explained(body) == explained(quoted) == f"fix: cart total. {item} {' '.join(reason.split())} lowered"
+
+
 @pytest.mark.parametrize(
     "body",
     [
