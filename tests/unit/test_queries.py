@@ -565,6 +565,8 @@ ANSWERS = [
             (2, 1, 0, 1, "procedural", TEXT[11], uid(11)),
             (1, 1, 0, 1, "episodic", TEXT[7], uid(7)),
             (2, 0, 1, 0, "episodic", TEXT[1], uid(1)),
+            (1, 0, 0, 0, "semantic", TEXT[9], uid(9)),
+            (1, 0, 0, 0, "semantic", TEXT[13], uid(13)),
         ],
     ),
     ("recalled_in_vain", {"times": 2}, [(2, 1, 20, "episodic", TEXT[1], uid(1))]),
