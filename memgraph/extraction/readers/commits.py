@@ -237,7 +237,7 @@ _ACTIONS = {stem + ending: action for action, stems in _STEMS.items() for stem i
 _PHRASAL = re.compile(r"\b(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
 _NAMED = re.compile(
-    r"(?:(?:,|\s+(?:and|&)|,\s*and)\s+)?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s? )?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
+    r"(?:(?:,|\s+(?:and|&)|,\s*and|\s*[*-])\s+|\n(?=[0-9a-f]{7,64}\s*(?:\n|\Z)))?(?:the )?(?:changes? (?:(?:in|of|from) )?)?(?:(?:(?:commit|changeset|revision)s?:?\s+(?:[*-]\s+)?)?(?:https?://\S{1,200}/commit/)?((?=[a-f]*\d)[0-9a-f]{7,64})|"
     r"(?:PRs? |pull requests? )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-|(?:https?://\S{1,200}/)?(?:pull|merge_requests)/)(\d{1,7}))\b",
     re.IGNORECASE,
 )
@@ -282,13 +282,15 @@ def _reverting(body: str) -> Iterator[int]:
     at = 0
     for line in body.splitlines(keepends=True):
         at += len(line)
-        item = line.lstrip(_ITEM)
+        end, told = at - len(line) + len(line.rstrip()), line.rstrip()
+        item = told.lstrip(_ITEM)
         what = item.removeprefix("This ").removeprefix("this ")
         for name in ("commit ", "change ", "patch ") if what != item else ():
             what = what.removeprefix(name)
         action, what = action_of(what)
-        if action == "undo" and (what.startswith(_QUOTES) or any(map(str.isdigit, what[:120]))):
-            yield at - len(what)
+        names = what + body[end : end + 120] if told.endswith(":") else what[:120]
+        if action == "undo" and (what.startswith(_QUOTES) or any(map(str.isdigit, names))):
+            yield end - len(what)
 
 
 def _is_squashed(body: str) -> bool:
@@ -382,7 +384,7 @@ def _said_in(subject: str) -> Undoing | None:
 
 class _Kept(NamedTuple):
     author: str
-    parents: frozenset[str]
+    parents: tuple[str, ...]
     subject: str
     bare: str
     body: int
@@ -416,7 +418,7 @@ class RecentCommits:
         subject = commit.subject[:_MAX_TITLE_CHARS]
         undoing = self.undoing(commit)
         took_back = None if undoing else self.reversed_by(commit)
-        made = commit.author, frozenset(commit.parents), subject, bare(subject), hash(commit.body), commit.change()
+        made = commit.author, tuple(commit.parents), subject, bare(subject), hash(commit.body), commit.change()
         return _Kept(*made, commit.when, undoing, took_back)
 
     def add(self, sha: str, kept: _Kept) -> None:
@@ -461,24 +463,24 @@ class RecentCommits:
         body = body.strip("\n").rstrip()
         alike = [sha for one in subjects if (sha := self._latest("subject", one))]
         found = [sha for sha in alike if not body or self._kept[sha].body == hash(body)]
-        merged = [sha for sha, _ in self._merged(commit)] if found else []
+        merged = [sha for sha, _ in self._merged(commit.parents)] if found else []
         return next((sha for sha in found if sha in merged or not merged), None)  # a saved log abbreviates the parents
 
     def author_of(self, commit: Commit) -> str:
         """Return who made a commit; of a merge, who made most of what it merges, as far as that is kept."""
-        authors = Counter(one.author for _, one in self._merged(commit) if len(one.parents) < 2)
+        authors = Counter(one.author for _, one in self._merged(commit.parents) if len(one.parents) < 2)
         return authors.most_common(1)[0][0] if authors else commit.author
 
-    def _merged(self, commit: Commit) -> Iterator[tuple[str, _Kept]]:
+    def _merged(self, parents: Sequence[str]) -> Iterator[tuple[str, _Kept]]:
         """Yield the kept commits that only the other parents of a merge bring in, the latest first."""
-        ours, theirs = {*commit.parents[:1]}, {*commit.parents[1:]} & self._kept.keys()
+        ours, theirs = {*parents[:1]}, {*parents[1:]} & self._kept.keys()
         for sha, one in reversed(self._kept.items()) if theirs else ():  # no commit comes before its parents
             if sha in ours:
                 ours.update(one.parents)
                 theirs.difference_update(one.parents)
             elif sha in theirs:
                 yield sha, one
-                theirs.update(self._kept.keys() & one.parents - ours)
+                theirs.update(self._kept.keys() & {*one.parents} - ours)
                 theirs.remove(sha)
             if not theirs:
                 break
@@ -512,7 +514,10 @@ class RecentCommits:
         action, what = action_of(commit.subject)
         if action == "again" and _NAMED.match(what):
             return Undoing(kept.subject, True, self._undone.get(sha), sha)
-        others = tuple(one for one in dict.fromkeys(known) if one != sha)
+        merged = [
+            one for one, _ in islice(self._merged(kept.parents), 10 * _MAX_NAMED)
+        ]  # what a reverted merge had brought
+        others = tuple(one for one in dict.fromkeys([*known, *merged]) if one != sha)
         restored = tuple(one for other in others for one in self.undone_by(other))
         if earlier := kept.undoing:
             both = (*earlier.restored, *others), (*earlier.others, *restored)

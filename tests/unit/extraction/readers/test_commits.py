@@ -106,6 +106,51 @@ def test_a_revert_of_several_names_them_all() -> None:
     assert (again.restores, again.undoes) == (first.task_id, [])
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "This reverts commits:\n\n* {0}\n* {1}",
+        "This reverts commits:\n- {0}\n- {1}",
+        "Reverts:\n* {0}\n* {1}\n",
+        "This reverts commits:\n\n{0}, {1}",
+        "Reverting commits:\n{0}\n{1}",
+    ],
+)
+def test_a_list_of_commits_below_a_colon_is_of_what_is_reverted(names: str) -> None:
+    first, second, other, revert = history(
+        "Cache", "Lock", "Round", f"Revert the locks\n\nAs discussed.\n\n{names}\n\nCloses #3"
+    )
+    assert revert.undoes == [first.task_id, second.task_id]
+    assert other.task_id not in revert.undoes
+
+
+def test_the_revert_of_a_merge_takes_back_what_it_brought_and_its_revert_puts_that_back() -> None:
+    changed = (FileChange("M", "cart.py"),)
+    told = {
+        0: ("Cache", ()),
+        1: ("Lock", (0,)),
+        2: ('Revert "Cache"', (1,)),
+        3: ("Round", (0,)),
+        4: ("Merge topic", (3, 2)),
+    }
+    told |= {
+        5: (f'Revert "Merge topic"\n\nThis reverts commit {sha(4)}.', (4,)),
+        6: (f"Topic again\n\nThis reverts commit {sha(5)}.", (5,)),
+    }
+    made = [
+        Commit(sha(n), "Ada", START, message, () if len(of) > 1 else changed, parents=tuple(map(sha, of)))
+        for n, (message, of) in told.items()
+    ]
+    tasks = read(*made)
+    revert, again = tasks[-2:]
+    assert sorted(revert.undoes) == sorted(
+        task.task_id for task in tasks if task.description.startswith(("Merge", "Lock", 'Revert "Cache'))
+    )
+    assert "Round" not in [task.description for task in tasks if task.task_id in revert.undoes]
+    assert tasks[0].task_id in (revert.restores, *revert.restores_too), "the topic's revert of the cache is gone"
+    assert {tasks[1].task_id, tasks[2].task_id} <= {again.restores, *again.restores_too}
+
+
 def test_a_fix_by_reverting_several_takes_each_of_them_back() -> None:
     first, second, fix = history("Cache", "Lock", "fix #587 by reverting {0} and {1} (#606)")
     assert (fix.reverts, fix.undoes, fix.mends) == (first.task_id, [first.task_id, second.task_id], None)
