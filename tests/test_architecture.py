@@ -34,7 +34,7 @@ ROOM_LINES = {
     "index": 1_550,
     "interfaces": 19_310,
     "journal": 4_180,
-    "lifecycle": 9_500,
+    "lifecycle": 9_510,
     "memgraph": 3_530,
     "model": 5_480,
     "retrieval": 4_740,

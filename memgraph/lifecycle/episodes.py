@@ -105,7 +105,7 @@ def read_scope(reader: Reader, scope: Scope, types: Sequence[str]) -> list[Row]:
     mask = index.memories() & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
     for kind, name in zip(("project", "task"), scope, strict=True):
         code = index.scopes.find(scope_name(kind, name)) if name is not None else -1
-        mask &= index.column(kind) == code
+        mask &= (index.column(kind) == code) & (code >= 0 or name is None)
     slots: NDArray[np.int64] = np.flatnonzero(mask)
     slots = slots[np.argsort(index.column("seq")[slots], kind="stable")][-MOST_PER_SCOPE:]
     return reader.rows(sorted(index.ids.names[slot] for slot in slots.tolist()))

@@ -13,7 +13,7 @@ A run writes only differences: it is idempotent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import Any, get_args
@@ -130,7 +130,7 @@ def read_experience(reader: Reader, scope: Scope, deletions: Deletions, now: str
 
 
 def compress(store: AgentMemoryStore, embedder: Embedder) -> CompressionResult:
-    """Update the generalisations to match the current episodes. Deterministic, without a model; idempotent and safe to interrupt."""
+    """Update the generalisations to match the current episodes. Deterministic, without a model."""
     reader = store.reader
 
     def concluded(result: CompressionResult, now: str, up_to_seq: int) -> CompressionApplied:
@@ -205,21 +205,24 @@ def _tags(row: Row) -> list[str]:
 def _learned(view: View, experience: Experience, scope: _Scope) -> Plan[CompressionResult]:
     """Plan what is to be written about one experience."""
     episodes, known = experience.episodes, experience.in_force
+    covered = frozenset[str]().union(*(one.members for one in known))
     groups = scope.communities(episodes)
     found: list[list[Row]] = []
     for rows in groups:  # trials of one task are one group, others are divided by what they state
-        found += [rows] if task_of(rows[0]) is not None else scope.statements.same(rows)
-    found += said_again([row for row in episodes if is_change(row)])
-    found = [sorted(rows, key=lambda row: str(row["id"])) for rows in found if len(evidence_in(rows)) >= LEAST_BUILDS]
+        found += [rows] if task_of(rows[0]) is not None else scope.statements.same(rows, covered)
+    found += said_again([row for row in episodes if is_change(row)], covered)
+    found = [sorted(rows, key=lambda row: str(row["id"])) for rows in found]
     same = matched([[row["id"] for row in rows] for rows in found], [*known, *experience.put_away])
     ids = {one.id for one in known}
     wanted = list[Lesson]()
     for rows, matching in zip(found, same, strict=True):
         # a lesson that was put away goes on only where no other does
         old = sorted(matching, key=lambda one: one.id not in ids)
-        replaces = [one for one in old[1:] if one.id in ids]
-        lesson = _lesson(view.reader, experience, scope, by_centrality(rows), next(iter(old), None), replaces)
-        wanted += [lesson] if lesson else []
+        if len(evidence_in(rows)) >= LEAST_BUILDS:
+            replaces = [one for one in old[1:] if one.id in ids]
+            of = next(iter(old), None)
+            lesson = _lesson(view.reader, experience, scope, by_centrality(rows), of, replaces)
+            wanted += [lesson] if lesson else []
     latest = max((row.get("occurred_at", "") for row in episodes), default="")
     lapse = partial(invalidated, view.now, ends_at=latest)
     done = reconcile(view, wanted, known, lapse=lapse, lapsed_text=RETIRED_TEXT)
@@ -257,8 +260,9 @@ def _lesson(
     if plain is None:
         return None
     tags = shared_tags(central)
-    # what says so already may have been reworded by somebody
-    is_told = of is not None and not (of.gone or of.lost) and of.row.get("pattern") == plain
+    is_told = (
+        of is not None and not (of.gone or of.lost) and of.row.get("pattern") == plain
+    )  # somebody may have reworded it
     fields |= {
         **({"tags": tags} if tags else {}),  # else they are extracted from the text
         "outcome": experience.outcome,
@@ -362,8 +366,11 @@ def _words(text: str) -> frozenset[str]:
     )
 
 
-def said_again(changes: Sequence[Row]) -> list[list[Row]]:
-    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once."""
+def said_again(changes: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
+    """Return the changes that state the same sentence in at least three builds, those of most builds first, each change once.
+
+    With a change that a generalisation covers (`known`), a group may be of fewer builds.
+    """
     stating: dict[str, list[Row]] = {}
     for row in changes:
         for said in _stated(row):
@@ -372,7 +379,7 @@ def said_again(changes: Sequence[Row]) -> list[list[Row]]:
     taken: set[str] = set()
     for said in sorted(stating, key=lambda one: (-len(evidence_in(stating[one])), one)):
         rows = [row for row in stating[said] if row["id"] not in taken]
-        if len(evidence_in(rows)) >= LEAST_BUILDS:
+        if len(evidence_in(rows)) >= LEAST_BUILDS or any(row["id"] in known for row in rows):
             found.append(rows)
             taken.update(row["id"] for row in rows)
     return found
@@ -391,8 +398,11 @@ class Statements:
         self._rows = list(rows)
         self._weights = weights
 
-    def same(self, members: Sequence[Row]) -> list[list[Row]]:
-        """Return the groups of a community whose members state the same, each seen in at least three builds."""
+    def same(self, members: Sequence[Row], known: Collection[str] = ()) -> list[list[Row]]:
+        """Return the groups of a community whose members state the same, each seen in at least three builds.
+
+        What a generalisation covers (`known`) and is left over forms a group with what is like it, however small.
+        """
         forms: dict[tuple[frozenset[str], frozenset[str]], list[Row]] = {}
         for row in members:
             forms.setdefault((self._telling(row), _topics(row)), []).append(row)
@@ -408,7 +418,9 @@ class Statements:
                 break
             found.append(rows[best])
             left.difference_update(groups.pop(best))
-        return found
+        covered = [form for form in left if any(row["id"] in known for row in forms[form])]
+        rest = [row for form in left if any(_is_same(one, form) for one in covered) for row in forms[form]]
+        return [*found, rest] if rest else found
 
     def like(self, members: Sequence[Row], outcome: str) -> list[Row]:
         """Return the episodes with another outcome that state the same as the first of these."""

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import cache, partial
 from heapq import heappush, heappushpop
-from math import ceil
 
 import numpy as np
 
@@ -353,7 +352,8 @@ def _plan(due: Sequence[tuple[Subject, str]], *, candidates: int) -> Plan[Orders
 
 
 def _budget_left(view: View, known: Sequence[Row], share: float = 1.0, day: str = "") -> int:
-    return max(0, ceil(view.config.distil_orders_a_day * share) - _orders_of_day(known, day or view.now))
+    most = view.config.distil_orders_a_day
+    return max(0, min(most, max(1, int(most * share))) - _orders_of_day(known, day or view.now))
 
 
 def _orders_of_day(known: Iterable[Row], moment: str) -> int:

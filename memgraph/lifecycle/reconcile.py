@@ -7,7 +7,7 @@ continues. What becomes of a memory that was derived is decided here, for all of
 - It *grows* with its evidence: fields, links, and with new evidence its relevance, as for a repeated memory. A pinned
   text is kept, and privacy and trust only become stricter.
 - It *lapses* when its evidence no longer teaches it. If somebody withdrew some of that, its words go too. Collection archives
-  evidence and never deletes it, so that what is missing was withdrawn.
+  what is linked as evidence and never deletes it, so that what is missing was withdrawn, or was beyond the 200 that are linked.
 - It is *restored* if the lesson comes back, unless somebody has *put it away*: what a user or agent hid, archived or
   deleted is neither changed nor made again. What was deleted because it had faded is made again with new evidence.
 """

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from memgraph.extraction.components import abbreviated, is_documentation, is_test, only_dependencies
@@ -534,7 +534,9 @@ class RecentCommits:
         subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
         action, what = action_of(subject)
         is_turn = action in {"undo", "again"} and len(what) > 2
-        by = subject.replace(" by ", "\n")  # "Fix the totals by reverting …"
+        # "Fix the totals by reverting …", but not "… broken by reverting …"
+        parts = pairwise(["", *subject.split(" by ")])
+        by = "\n".join(after for before, after in parts if _CAUSES.isdisjoint(before.split()[-1:]))
         places = [(what, 0)] if is_turn else [(by, at) for at in _reverting(by)]
         if places or not _is_squashed(body):
             places += [(body, at) for at in _reverting(body)]
@@ -713,7 +715,7 @@ def _task(commit: Commit, kept: _Kept, recent: RecentCommits, repositories: Coll
     paths = [file.path for file in files]
     removed, renamed = _moved(files)
     # the issues in a quoted title are closed by that change
-    closing = commit.body if undoing else commit.message
+    closing = commit.body if undoing and action_of(commit.subject)[0] else commit.message
     closes = issues_in(closing[:_MAX_BODY_CHARS], repositories)[1]
     title = undoing.title if undoing and again and undoing.title else commit.subject
     is_partial = commit.subject.casefold().lstrip("[(").startswith(_PARTIAL)

@@ -96,9 +96,9 @@ class _Run:
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         own = (one for one in store.reader.every_record("Source") if one["project_id"] == reader.project_id)
         self._is_alone = sum(one["kind"].startswith("git") for one in own) < 2
-        # the thousands of commits of a new history are found by words within seconds; what was forgotten is known by meaning
-        is_new = reader.kind.startswith("git") and not self._known
-        self._embeds = not is_new or bool(store.reader.listed(state="suppressed").any())
+        # the thousands of commits of a new history are found by words within seconds; what was forgotten or replaced is known by meaning
+        put_away = store.reader.listed(state="suppressed") | store.reader.superseded()
+        self._embeds = bool(self._known or put_away.any()) or not reader.kind.startswith("git")
         self._started = time.monotonic()
         self._reasons, self._notices, self._counts = Counter[str](), Counter[str](), Counter[str]()
         self._kept = self.read = 0

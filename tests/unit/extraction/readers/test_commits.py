@@ -90,6 +90,7 @@ def test_a_revert_is_of_what_its_message_names(message: str, place: int) -> None
         "Lock the till by hand instead of reverting #12",
         "Lock the till by partially reverting {0}",
         "Lock the till by reverting locks lazily",
+        "Fix the till, broken by reverting {0} in the release branch",
         "Lock the till\n\nCould be done by reverting {0} as well.",
     ],
 )
@@ -154,6 +155,7 @@ def test_the_revert_of_a_merge_takes_back_what_it_brought_and_its_revert_puts_th
 def test_a_fix_by_reverting_several_takes_each_of_them_back() -> None:
     first, second, fix = history("Cache", "Lock", "fix #587 by reverting {0} and {1} (#606)")
     assert (fix.reverts, fix.undoes, fix.mends) == (first.task_id, [first.task_id, second.task_id], None)
+    assert fix.closes == [587]
 
 
 def test_what_is_caused_by_an_earlier_revert_is_not_reverted_again() -> None:

@@ -687,3 +687,16 @@ class TestTrialsOfATask:
         assert [(len(one.evidence_build_ids), one.supporting_memory_ids) for one in in_force(store)] == [
             (3, sorted(ids[1:]))
         ]
+
+
+@pytest.mark.parametrize("other", [{"project_id": "kiln"}, {"task_id": "map"}])
+def test_a_scope_of_which_all_was_deleted_has_nothing_of_another_one(store: Store, other: dict[str, Any]) -> None:
+    gone = store.insert_memories([episode(90 + number, "smtp", **{"project_id": None} | other) for number in range(2)])
+    store.insert_memories([episode(number, project_id=None) for number in range(3)])
+    run(store)
+    [lesson] = in_force(store)
+    for one in gone:
+        store.delete_memory(one.id)
+    store.rebuild()
+    run(store)
+    assert in_force(store) == [lesson]

@@ -74,6 +74,9 @@ class TestSaidAgain:
         told = (f"Raise the limit. The pool is limited to {number} open connections." for number in (10, 20, 30))
         assert said_again([mended(number, one) for number, one in enumerate(told, start=1)]) == []
 
+    def test_what_is_covered_grows_by_one(self) -> None:
+        assert said_again(self.changes[:2], {self.changes[0]["id"]}) == [list(self.changes[:2])]
+
 
 class TestOneSeenAgainAndAgain:
     """What was merged into one episode is told as what holds of all these times, not as the episode once more."""
