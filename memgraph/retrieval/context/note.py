@@ -35,7 +35,7 @@ from memgraph.retrieval.context.context import (
 )
 from memgraph.retrieval.context.markdown import inline, item
 from memgraph.retrieval.context.statement import full_stop, key_of, statement
-from memgraph.text.attempts import BY_USER, stated, without_lead
+from memgraph.text.attempts import stated, without_lead
 from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import split_sentences
 
@@ -190,10 +190,8 @@ def _is_directive(memory: StoredSemanticMemory, text: str) -> bool:
         return True
     if memory.category == "instruction" or (memory.correct_approach and not memory.incorrect_approach):
         return True
-    if memory.source == GENERALISED or (
-        memory.source == WORK_ORDER_SOURCE and not memory.content.startswith(f"{BY_USER}“")
-    ):
-        return False  # what an agent found is no rule, whatever its words
+    if memory.source in {GENERALISED, WORK_ORDER_SOURCE}:
+        return False  # what an agent found or quotes is a rule only if it says so
     first = split_sentences(text, "part")[0]
     return first.casefold().split(" ")[0] in _DIRECTS or is_instruction(first)
 

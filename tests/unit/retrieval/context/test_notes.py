@@ -319,6 +319,8 @@ def test_a_rule_is_one_also_where_it_is_quoted() -> None:
     found = SemanticMemory(id=IDS[2], content="Never listens for a second key.", source="work order")
     wished = SemanticMemory(id=IDS[3], content="The user: “ask me first”", source="work order", category="instruction")
     assert "- Fact: Never listens for a second key." in notes(found), "an agent's finding in the words of a rule"
+    once = SemanticMemory(id=IDS[4], content="The user: “Never mind the key. Can we add it?”", source="work order")
+    assert "- Fact: The user: “Never mind the key. Can we add it?”" in notes(once), "the agent did not call it a rule"
     assert "- Rule: The user: “ask me first”" in notes(wished)
 
 
