@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import Field
 from snowballstemmer.english_stemmer import EnglishStemmer
 
+from memgraph.extraction.rules.findings import ITEM
 from memgraph.extraction.statements import steps_in
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
@@ -130,7 +131,7 @@ class Claim(Model):
         changes: dict[str, Any] = {"tags": tags}
         of_source: dict[str, Callable[[str], str]] = {
             "decision": partial(copied, source),
-            "steps": lambda text: _NUMBER.sub("", copied(source, text)),
+            "steps": lambda text: re.sub(rf"^{ITEM.pattern}+", "", copied(source, text)),
             "alternatives": lambda text: (
                 said if _denies(re.sub(r"(?i)\bwithout\b", "", said := copied(source, text))) else ""
             ),
@@ -283,7 +284,6 @@ _SENTENCE = re.compile(
 _FIELD = re.compile(r"^(?:\[\d{1,4}\]$|[a-z][a-z_ ]{1,20}:[ \t])", re.MULTILINE)
 _OF_USER = re.compile(r"^user_did: ", re.MULTILINE)
 """The name of the field with the user's own words: at the beginning of a line, where no text of a record stands (`indented`)."""
-_NUMBER = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
 _DENIES = re.compile(
     r"\b(?:not|dont|never|no|none|nor|neither|without|cannot|avoid\w{0,3}|forb[ia]\w{1,6}|prohibit\w{0,3}|refus\w{1,3}|reject\w{0,3}|"
     r"instead|rather|against|wrong|fail\w{0,3}|dropp\w{2,3}|discard\w{0,3}|abandon\w{0,3})\b",

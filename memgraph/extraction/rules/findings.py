@@ -261,7 +261,7 @@ _ENDS = (".", "!", "?", ")", "]", ":")
 _MAX_CHARS = 16_000
 _FENCED = re.compile(r"^ {0,8}(```|~~~)[^`\n]*$.*?(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(?: {4}|\t|\s{0,3}(?:[>|$#]|diff --git |Traceback ))")
-_ITEM = re.compile(r"\s{0,12}(?:[-*+•]|\d{1,2}[.)])\s")
+ITEM = re.compile(r"\s{0,12}(?:[-*+•]|\d{1,2}[.)])\s")
 _WORD = re.compile(r"(?<![^\s(])[^\W\d_][^\W\d_'’]{0,30}(?=[\s.,;:!?)]|$)")
 
 LEAST_WORDS = 25
@@ -285,7 +285,7 @@ def prose_of(body: str) -> tuple[str, int]:
             gap = gap or "\n"
         else:
             goes_on = line[:2].isspace() and not is_ended
-            told.append(("\n" if _ITEM.match(line) else " " if goes_on else gap or " ") + _one_line(line))
+            told.append(("\n" if ITEM.match(line) else " " if goes_on else gap or " ") + _one_line(line))
             words, gap = words + (0 if is_item else len(_WORD.findall(line))), ""
     return "".join(told).strip(), words
 
@@ -294,7 +294,7 @@ def _lines(text: str) -> Iterator[tuple[bool, str]]:
     """Yield (whether it belongs to a list, line) of what is prose, with empty lines, and `_BLOCK` for what is not prose."""
     in_item = False
     for line in text.splitlines():
-        if _ITEM.match(line):
+        if ITEM.match(line):
             in_item = True
             yield True, line
         elif line.startswith(_BLOCK):

@@ -221,8 +221,11 @@ _PASTED = re.compile(
     r"[^\n]{0,400}(?:\S\s{3,}\S|\serror [A-Z]{1,4}\d{3,6}:|[)\]}'\"]\s?;$|[{}]$|\.{6,}|</\w+>)|\s*(?:\S{1,20}=\S{1,80}\s){2}"
 )
 """Lines of the shapes that programs print and people do not write."""
-_PROMPT = re.compile(r"(?:\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#]|\s*[$%➜❯λ])\s[A-Za-z~./]")
-"""A command in a terminal: what stands below it is its output, up to a blank line."""
+_PROMPT = re.compile(
+    r"(?:\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#]|\s*[$%➜❯λ])\s[A-Za-z~./]|"
+    r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)"
+)
+"""A command in a terminal, or two fields of a file: what stands below is its output, or more of the file, up to a blank line."""
 _REPEATED_CHARS = 40
 """Lines at least this long that occur again were printed by a program."""
 _MOST_LINES_BETWEEN = 4
@@ -413,6 +416,8 @@ _TITLE = re.compile(
     r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n|.?\n[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?[ \t]*(?:\n.*)?"
 )
 """A line that stands alone, or says who wrote the message below and when."""
+_VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
+"""Short lines that a sentence runs over."""
 _ITEM = re.compile(r"\s*(?:[-*•]|(?:[-*•]\s)?[❌✅]\ufe0f?|(?:\d{1,2}|[a-hA-H])[.)])\s+")
 _HEAD = re.compile(r"(?:#{1,6}\s+|[^\w\s\"'“‘`(\[<>]{1,3}\s)?([^\s>].{0,120}?)([\s*_]*:)?[\s*_]*")
 """A line that may be the head of a list: behind the mark of a heading, before a colon."""
@@ -450,7 +455,7 @@ def own_text(message: str) -> str:
     text = message.replace("\r\n", "\n").replace("**", "")
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), text)
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
     return "\n".join(_own_lines(text.split("\n")))
 
 
@@ -488,7 +493,7 @@ def _own_lines(lines: list[str]) -> list[str]:
             until = "end"
         elif (
             line.lstrip()[:1] == ">"
-            or _PROMPT.match(line[:1_000])
+            or _PROMPT.match(two[:1_000])
             or (before.rstrip().endswith("?") and _ITEM.match(line))
         ):
             until = "blank"
