@@ -119,8 +119,10 @@ def without_trailers(text: str) -> str:
 
 
 def plain_text(subject: str, body: str) -> str:
-    """Return a message as plain text: without its last paragraph if it has only trailers, and without HTML and Markdown except lists and `code`."""
-    body = without_markup(body.partition("--HG--")[0]).rstrip()
+    """Return a message as plain text: without a line that repeats its title, a last paragraph of trailers, and HTML and Markdown except lists and `code`."""
+    body = without_markup(body.partition("--HG--")[0]).strip()
+    first, _, after = body.partition("\n")
+    body = after.strip() if first and bare(first) == bare(subject) else body
     rest, gap, last = body.rpartition("\n\n")
     if all(_ANY_TRAILER.match(line.strip()) for line in last.splitlines()):
         body = rest if gap else ""

@@ -152,6 +152,11 @@ def test_the_revert_of_a_merge_takes_back_what_it_brought_and_its_revert_puts_th
     assert {tasks[1].task_id, tasks[2].task_id} <= {again.restores, *again.restores_too}
 
 
+def test_a_line_that_repeats_the_title_is_no_part_of_the_text() -> None:
+    told = "Convert the hooks (#210)\n\nConvert the hooks\n\nThey were slow.", "Convert the pots\n\nConvert the pots"
+    assert [task.text for task in history(*told)] == ["Convert the hooks (#210)\n\nThey were slow.", "Convert the pots"]
+
+
 def test_a_fix_by_reverting_several_takes_each_of_them_back() -> None:
     first, second, fix = history("Cache", "Lock", "fix #587 by reverting {0} and {1} (#606)")
     assert (fix.reverts, fix.undoes, fix.mends) == (first.task_id, [first.task_id, second.task_id], None)
