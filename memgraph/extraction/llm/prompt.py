@@ -65,8 +65,9 @@ class Event:
 
     @property
     def at(self) -> str:
-        """When it was said."""
-        return (self.said and ((self.is_reply and self.said.replied_at) or self.said.timestamp)) or ""
+        """When it was said or done; empty if that is not known."""
+        said, task = self.said, self.task
+        return (said and ((self.is_reply and said.replied_at) or said.timestamp)) or (task and task.occurred_at) or ""
 
     @property
     def text(self) -> str:

@@ -230,6 +230,15 @@ def test_all_of_a_very_long_session_is_asked_about_on_the_days_after_too(ingeste
     assert len(after) > 1
 
 
+def test_each_part_of_a_session_is_dated_by_what_stands_in_it(ingested: Any) -> None:
+    log = of_failures("long", 250)
+    for number, task in enumerate(log["tasks"]):
+        task["occurred_at"] = f"2026-01-05T10:{number // 60:02}:{number % 60:02}Z"
+    orders = ingested([log])
+    last = [max(int(one) for one in re.findall(r"long-t(\d+)\.", order.excerpt)) for order in orders]
+    assert [order.source_at for order in orders] == [f"2026-01-05T10:{one // 60:02}:{one % 60:02}.000Z" for one in last]
+
+
 def test_the_end_of_a_session_is_asked_about_on_its_day(ingested: Any) -> None:
     orders = ingested([of_failures("long", 250)], distil_orders_a_day=20)
     first = min(one.requested_at for one in orders)
