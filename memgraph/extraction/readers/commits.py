@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from itertools import dropwhile, islice, pairwise
 from typing import Literal, NamedTuple
 
 from memgraph.extraction.components import abbreviated, is_documentation, is_test, only_dependencies
@@ -165,7 +165,10 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool, mer
     In this order: it undoes another; it is a merge; its title is a version, or raises one of a dependency; it changes nothing but
     what lists dependencies, and no prefix says otherwise; nothing but documentation or tests; its title speaks of spelling; the prefix of its title; its first word; it closes an issue.
     """
-    title = title[:_MAX_TITLE_CHARS].strip()
+    # without a picture before the words
+    title = "".join(
+        dropwhile(lambda sign: not (sign.isalnum() or sign.isspace() or sign.isascii()), title[:_MAX_TITLE_CHARS])
+    ).strip()
     prefix = _PREFIX.match(title)
     said = " ".join(filter(None, (prefix["type"], prefix["scope"], prefix["tag"]))) if prefix else ""
     typed = [_OF_PREFIX[word] for word in re.split(r"[\s/,_]+", said.casefold()) if word in _OF_PREFIX]

@@ -393,6 +393,8 @@ def test_a_revert_closes_nothing_that_its_quoted_title_closes(repository: Reposi
         ("docs: totals", ["cart.py"], "docs"),
         ("refactor(cart): totals", ["cart.py"], "refactor"),
         ("Rename totals", ["cart.py"], "refactor"),
+        ("🐛 Fix resetting signals", ["kiln.py"], "fix"),
+        ("✏️ Fix ping", ["kiln.py"], "fix"),
         ("v2.1.0", ["setup.py"], "release"),
         ("Bump version to 2.1.0", ["setup.py"], "release"),
         ("chore(release): 2.1.0", ["CHANGES.md"], "release"),
