@@ -149,8 +149,9 @@ def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
         raise InvalidInputError(
             "are refused: a work order about a contradiction takes none, only a verdict", field="statements"
         )
-    if answer.model_fields_set.isdisjoint({"statements", *(["verdict"] if order.kind == "contradiction" else [])}):
-        raise InvalidInputError("is missing", field="statements")
+    wanted = "verdict" if order.kind == "contradiction" else "statements"
+    if answer.model_fields_set.isdisjoint({"statements", wanted}):
+        raise InvalidInputError("is missing", field=wanted)
     accepted: list[Claim] = []
     problems: list[str] = []
     for place, statement in enumerate(answer.statements):

@@ -395,7 +395,7 @@ class TestVerdicts:
         sheet = sheet_of(order)
         assert sheet.reply_schema["required"] == ["verdict"] == list(sheet.reply_schema["properties"])
         assert len(sheet.prompt) < 1_500
-        with pytest.raises(InvalidInputError, match="statements"):
+        with pytest.raises(InvalidInputError, match="verdict"):
             answer(store, order, {})
         assert answer(store, order, {"verdict": "newer holds"}).decision
 
@@ -407,6 +407,14 @@ class TestVerdicts:
         with pytest.raises(InvalidInputError, match="only a verdict"):
             answer(store, order, {"statements": [said], "verdict": verdict})
         assert state_of(store) == before
+
+    @pytest.mark.parametrize("own", [{"is_pinned": True}, {"category": "instruction"}])
+    def test_no_agent_replaces_what_the_user_pinned_or_gave_as_a_rule(self, store: Any, sides: Any, own: Any) -> None:
+        store.update_memory(sides[0].id, **own)
+        [order] = work_orders(store)
+        with pytest.raises(InvalidInputError, match="the user decides"):
+            answer(store, order, {"verdict": "newer holds"})
+        assert answer(store, order, {"verdict": "newer holds"}, trust_class="user").decision
 
     def test_it_replaces_nothing_that_is_trusted_more(self, store: Any, sides: Any) -> None:
         store.update_memory(sides[0].id, trust_class="user")
