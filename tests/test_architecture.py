@@ -26,7 +26,7 @@ ROOM_LINES = {
     "diagnostics": 1_000,
     "disk": 720,
     "embedding": 680,
-    "extraction": 8_140,
+    "extraction": 8_130,
     "facade": 880,
     "fold": 2_270,
     "graph": 2_050,

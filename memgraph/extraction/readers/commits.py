@@ -519,10 +519,8 @@ class RecentCommits:
         action, what = action_of(commit.subject)
         if action == "again" and _NAMED.match(what):
             return Undoing(kept.subject, True, self._undone.get(sha), sha)
-        merged = [
-            one for one, _ in islice(self._merged(kept.parents), 10 * _MAX_NAMED)
-        ]  # what a reverted merge had brought
-        others = tuple(one for one in dict.fromkeys([*known, *merged]) if one != sha)
+        brought = (one for one, _ in islice(self._merged(kept.parents), 10 * _MAX_NAMED))  # by a merge
+        others = tuple(one for one in dict.fromkeys([*known, *brought]) if one != sha)
         restored = tuple(one for other in others for one in self.undone_by(other))
         if earlier := kept.undoing:
             both = (*earlier.restored, *others), (*earlier.others, *restored)

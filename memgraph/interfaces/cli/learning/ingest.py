@@ -305,7 +305,7 @@ def _total_lines(total: IngestReport, reports: Sequence[tuple[Path, IngestReport
 
 
 def _balance(report: IngestReport) -> list[str]:
-    """Return what became of the commits that were read, so that the numbers add up; nothing where a model makes several memories of one."""
+    """Return a line whose parts add up to the commits read; none if a model made several memories of one commit."""
     parts = {
         ("memory", "memories"): report.extracted,
         ("record", "records"): report.recorded,

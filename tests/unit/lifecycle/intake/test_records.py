@@ -70,6 +70,20 @@ def test_a_history_is_kept_before_any_of_it_is_embedded(store: Any, embedder: An
     assert store.awaiting_vectors() == 0
 
 
+@pytest.mark.parametrize("put_away", ["suppress", "supersede"])
+def test_a_history_is_embedded_at_once_where_something_was_put_away(
+    store: Any, embedder: Any, history: Write, put_away: str
+) -> None:
+    gone, other = store.insert_memories(
+        [{"type": "episodic", "content": one} for one in ("Paint it red", "Fire it twice")]
+    )
+    store.suppress(gone.id) if put_away == "suppress" else store.supersede(gone.id, by=other.id)
+    embedder.calls.clear()
+    seen: list[int] = []
+    ingest(store, SavedGitLogReader(history((WHY, ["M\tp.py"]))), progress=lambda *_: seen.append(len(embedder.calls)))
+    assert seen[0] > 0, "what was put away is known by its meaning"
+
+
 def test_a_second_run_keeps_nothing_twice(store: Any, history: Write) -> None:
     path = history(*((one, ["M\tp.py"]) for one in PLAIN))
     ingest(store, SavedGitLogReader(path))
